@@ -1,0 +1,1 @@
+"""Fairpool: fair GPU and compute sharing for AI and ML teams."""
