@@ -1,0 +1,1 @@
+"""What runs a server and looks after it: start, migrate, doctor, backup."""

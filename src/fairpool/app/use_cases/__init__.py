@@ -1,0 +1,1 @@
+"""What can be asked of Fairpool: one module per noun, one function per command."""

@@ -1,0 +1,1 @@
+"""A backend that only pretends, for tests and simulations."""

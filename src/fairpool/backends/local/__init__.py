@@ -1,0 +1,1 @@
+"""The backend that starts work as processes on this machine."""

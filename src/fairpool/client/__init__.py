@@ -1,0 +1,1 @@
+"""The HTTP client: retries, problems as exceptions, and starting a local server on demand."""

@@ -1,0 +1,1 @@
+"""Steps, pipelines, settings, stacks, artifacts and the context a running step sees."""

@@ -1,0 +1,1 @@
+"""Request and response schemas and problem types: what both lanes say over HTTP."""
