@@ -1,0 +1,100 @@
+# Everything starts here. `make` alone lists the targets; each one sets up what it needs,
+# from a machine that has nothing but Python 3.11 (or later), make and git.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+# The oldest Python that will do, and what to look for when PYTHON does not say.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo "$$python"; break; fi; done)
+# Arguments for what runs: make test ARGS='-k fractions', make demo ARGS=--help
+ARGS ?=
+
+# Each stamp stands for one finished step of the set-up; make repeats a step only when what it rests on changed.
+MADE := $(VENV)/.made
+LOCKED := $(VENV)/.locked
+READY := $(VENV)/.ready
+
+.PHONY: help
+help: ## List the targets
+	@echo "Fairpool: fair GPU and compute sharing for AI and ML teams."
+	@echo
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | \
+		while IFS=$$'\t' read -r target what; do printf '  make %-8s %s\n' "$$target" "$$what"; done
+
+.PHONY: demo
+demo: $(READY) ## Watch two teams share a pool of GPUs, with real training
+	@$(PY) examples/demo/run.py $(ARGS)
+
+.PHONY: test
+test: $(READY) ## Run the tests (ARGS='-k fractions' picks some)
+	@$(PY) -m pytest $(ARGS)
+
+.PHONY: check
+check: $(READY) ## Check format, style, types, imports and house rules
+	@echo "check: format" && $(PY) -m ruff format --check --quiet . || { echo "Formatted otherwise: make format"; exit 1; }
+	@echo "check: style" && $(PY) -m ruff check --quiet .
+	@echo "check: types" && $(PY) -m mypy --no-error-summary
+	@echo "check: imports" && { $(BIN)/lint-imports > $(VENV)/imports.log 2>&1 || { cat $(VENV)/imports.log; exit 1; }; }
+	@echo "check: house rules" && $(PY) -m pytest -q tests/tidy tests/quality
+
+.PHONY: format
+format: $(READY) ## Format the code and mend what can be mended
+	@$(PY) -m ruff check --quiet --fix . ; $(PY) -m ruff format .
+
+.PHONY: bench
+bench: $(READY) ## Measure speed and memory on this machine
+	@$(PY) -m benchmarks $(ARGS)
+
+.PHONY: serve
+serve: $(READY) ## Run a server in the foreground, until Ctrl-C
+	@exec $(BIN)/fairpool server start --foreground $(ARGS)
+
+.PHONY: docs
+docs: $(READY) ## Write the generated reference pages again
+	@if [ -f docs/dev/generate.py ]; then $(PY) docs/dev/generate.py $(ARGS); \
+	else echo "There are no generated pages yet (docs/dev/generate.py)."; fi
+
+.PHONY: setup
+setup: $(READY) ## Make .venv with everything in it; the others do this by themselves
+	@echo "Ready: $(BIN)/fairpool"
+
+# An unchanged lock stays as it is; `make lock ARGS=--upgrade` takes what is new.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
+.PHONY: lock
+lock: $(READY) ## Choose the versions again after a change of dependencies
+	@$(COMPILE) --extra server --extra demo --extra dev --output-file requirements/dev.txt $(ARGS)
+	@$(COMPILE) --constraint requirements/dev.txt --output-file requirements/client.txt
+	@echo "Locked: requirements/dev.txt requirements/client.txt"
+
+.PHONY: clean
+clean: ## Remove what the targets made, the environment included
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+$(MADE):
+	@if [ -z "$(PYTHON)" ]; then echo "Fairpool needs Python 3.11 or later, and none is on the PATH (PYTHON=/path/to/python says where)." >&2; exit 1; fi
+	@echo "setup: $(VENV) with $$($(PYTHON) --version)"
+	@[ -x $(PY) ] || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "Python could not make a virtual environment. On Debian: apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(LOCKED): requirements/dev.txt | $(MADE)
+	@echo "setup: packages of requirements/dev.txt (once; a minute or two)"
+	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	@touch $@
+
+$(READY): $(LOCKED) pyproject.toml
+	@echo "setup: fairpool itself"
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
