@@ -1,1 +1,1 @@
-"""Pure decisions: which request is granted, evicted, held or rejected, and why. Standard library only."""
+"""The decision core: pure, deterministic, standard library only. Start with README.md in this folder."""
