@@ -40,12 +40,18 @@ demo: $(READY) ## Watch two teams share a pool of GPUs, with real training
 test: $(READY) ## Run the tests (ARGS='-k fractions' picks some)
 	@$(PY) -m pytest $(ARGS)
 
-.PHONY: check
-check: $(READY) ## Check format, style, types, imports and house rules
-	@echo "check: format" && $(PY) -m ruff format --check --quiet . || { echo "Formatted otherwise: make format"; exit 1; }
+.PHONY: check check-format check-style check-types check-imports check-house-rules
+check: check-format check-style check-types check-imports check-house-rules ## Check format, style, types, imports and house rules
+	@echo "check: all good"
+check-format: $(READY)
+	@echo "check: format" && { $(PY) -m ruff format --check --quiet . || { echo "Formatted otherwise; make format mends it."; exit 1; }; }
+check-style: $(READY)
 	@echo "check: style" && $(PY) -m ruff check --quiet .
+check-types: $(READY)
 	@echo "check: types" && $(PY) -m mypy --no-error-summary
+check-imports: $(READY)
 	@echo "check: imports" && { $(BIN)/lint-imports > $(VENV)/imports.log 2>&1 || { cat $(VENV)/imports.log; exit 1; }; }
+check-house-rules: $(READY)
 	@echo "check: house rules" && $(PY) -m pytest -q tests/tidy tests/quality
 
 .PHONY: format

@@ -1,0 +1,62 @@
+"""What the pages promise is there: make targets, files, decisions."""
+
+import re
+from pathlib import Path
+
+from tests.tidy import tree
+
+TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+# `make x` in a code span, or a line of a code block that runs make.
+NAMED = re.compile(r"`make ([a-z][a-z-]*)|^\s*(?:\$ )?make ([a-z][a-z-]*)(?= |$)", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def pages() -> list[Path]:
+    return [path for path in tree.files() if path.suffix == ".md"]
+
+
+def test_pages_name_only_make_targets_that_exist() -> None:
+    targets = set(TARGET.findall(tree.text(tree.ROOT / "Makefile")))
+    tree.none_of(
+        (
+            f"{tree.place(page)}: make {name}"
+            for page in pages()
+            for match in NAMED.finditer(tree.text(page))
+            if (name := match[1] or match[2]) not in targets
+        ),
+        f"The Makefile has {', '.join(sorted(targets))}.",
+    )
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    tree.none_of(
+        (
+            f"{tree.place(page)}: {target}"
+            for page in pages()
+            for target in LINK.findall(_prose(tree.text(page)))
+            if not re.match(r"[a-z]+:|#", target) and not (page.parent / target.split("#")[0]).exists()
+        ),
+        "A link to nowhere.",
+    )
+
+
+def test_every_decision_is_numbered_once_and_listed() -> None:
+    folder = tree.ROOT / "docs" / "decisions"
+    decisions = sorted(path.name for path in folder.glob("[0-9]*.md"))
+    index = tree.text(folder / "README.md")
+    assert [name[:4] for name in decisions] == [f"{n:04}" for n in range(1, len(decisions) + 1)], "numbers run on"
+    tree.none_of((name for name in decisions if f"({name})" not in index), "docs/decisions/README.md lists them all.")
+
+
+def test_every_runtime_dependency_has_a_decision() -> None:
+    decided = "\n".join(tree.text(path).lower() for path in (tree.ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+    chosen = re.findall(r'^  "([A-Za-z0-9]+)[><=]', tree.text(tree.ROOT / "pyproject.toml"), re.MULTILINE)
+    tree.none_of(
+        (name for name in chosen if name.lower() not in decided),
+        "A dependency is chosen on purpose: say why in docs/decisions/.",
+    )
+
+
+def _prose(page: str) -> str:
+    """The page without its code, where brackets mean other things."""
+    return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL))
