@@ -1,0 +1,69 @@
+"""Why a request waits, and what would help, over HTTP (S37)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from fairpool.wire.amounts import Amounts
+from fairpool.wire.model import View
+from fairpool.wire.requests import AllocationView, EvictionView, ReasonView
+from fairpool.wire.values import RequestStatus, Verdict
+
+
+class HolderView(View):
+    """Who holds something that is missing."""
+
+    request: str
+    name: str = ""
+    subject: str | None = None
+    holds: Amounts = Field(default_factory=dict)
+    in_share: bool | None = None
+    status: RequestStatus = RequestStatus.ALLOCATED
+
+
+class CandidateView(View):
+    """One pool and policy through which the request could be granted.
+
+    position: its place among those that wait there, from 1; ahead: how many go before it.
+    reasons: the conditions that fail now. help: what would let it start, in sentences.
+    """
+
+    pool: str
+    policy: str
+    subject: str = ""
+    position: int | None = None
+    ahead: int | None = None
+    entitled: bool = False
+    reasons: list[ReasonView] = Field(default_factory=list)
+    holders: list[HolderView] = Field(default_factory=list)
+    help: list[str] = Field(default_factory=list)
+
+
+class EstimateView(View):
+    """When the request might start, and what that rests on."""
+
+    at: datetime
+    basis: str
+
+
+class Explanation(View):
+    """Why a request is where it is. summary: in one sentence, for a person."""
+
+    request: str
+    status: RequestStatus
+    summary: str = ""
+    candidates: list[CandidateView] = Field(default_factory=list)
+    reasons: list[ReasonView] = Field(default_factory=list)
+    allocation: AllocationView | None = None
+    eviction: EvictionView | None = None
+    evicting: list[str] = Field(default_factory=list)
+    estimate: EstimateView | None = None
+
+
+class CheckResult(View):
+    """Whether a request that was not submitted would run: now, later or never, and why (``POST /requests:check``)."""
+
+    verdict: Verdict
+    explanation: Explanation

@@ -1,0 +1,104 @@
+"""Policies and profiles over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field, NonNegativeInt
+
+from fairpool.wire.amounts import Amount, Amounts
+from fairpool.wire.model import Body, View
+
+
+class PolicyCreate(Body):
+    """Binds one subject to one pool.
+
+    pool: name, id or unique id prefix. subject: ``team:vision``; ``component:`` may be left off.
+    reserved, limit: per key; a key left out has nothing reserved and no limit but the capacity (S12).
+    weight: how much of the surplus this policy deserves beside its equals.
+    dedicated: the unused reservation stays idle for its owner (S14).
+    grace_s: how long an evicted request has to let go (S31). min_runtime_s: how long it is spared (S30).
+    profiles: the profiles it offers by name; None offers all.
+    """
+
+    pool: str
+    subject: str
+    priority: int = 0
+    reserved: Amounts = Field(default_factory=dict)
+    limit: Amounts = Field(default_factory=dict)
+    weight: Amount = 1
+    dedicated: bool = False
+    grace_s: NonNegativeInt = 30
+    min_runtime_s: NonNegativeInt = 0
+    profiles: list[str] | None = None
+
+
+class PolicyUpdate(Body):
+    """What changes of a policy; fields that are left out stay. `reserved` and `limit` are replaced as a whole."""
+
+    priority: int | None = None
+    reserved: Amounts | None = None
+    limit: Amounts | None = None
+    weight: Amount | None = None
+    dedicated: bool | None = None
+    grace_s: NonNegativeInt | None = None
+    min_runtime_s: NonNegativeInt | None = None
+    profiles: list[str] | None = None
+
+
+class PolicyView(View):
+    """A policy as it is now, with what its requests use.
+
+    in_share, borrowed: what of `used` lies inside the reservation, and what beyond (S20).
+    """
+
+    id: str
+    version: int
+    pool: str
+    pool_id: str
+    subject: str
+    priority: int = 0
+    reserved: Amounts = Field(default_factory=dict)
+    limit: Amounts = Field(default_factory=dict)
+    weight: Amount = 1
+    dedicated: bool = False
+    grace_s: int = 30
+    min_runtime_s: int = 0
+    profiles: list[str] | None = None
+    used: Amounts = Field(default_factory=dict)
+    in_share: Amounts = Field(default_factory=dict)
+    borrowed: Amounts = Field(default_factory=dict)
+    queued: int = 0
+    active: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class ProfileCreate(Body):
+    """A named demand with the pools it may run in, by name, in order of preference."""
+
+    name: str
+    demand: Amounts
+    pools: list[str]
+    description: str = Field(default="", max_length=1000)
+
+
+class ProfileUpdate(Body):
+    """What changes of a profile; fields that are left out stay."""
+
+    demand: Amounts | None = None
+    pools: list[str] | None = None
+    description: str | None = Field(default=None, max_length=1000)
+
+
+class ProfileView(View):
+    """A profile as it is now."""
+
+    id: str
+    name: str
+    version: int
+    demand: Amounts
+    pools: list[str]
+    description: str = ""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None

@@ -1,0 +1,104 @@
+"""Runs of pipelines and commands, and their steps, over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field, NonNegativeInt
+
+from fairpool.wire.amounts import Amounts
+from fairpool.wire.model import Body, View
+from fairpool.wire.values import RequestStatus, RunStatus
+
+
+class RunCreate(Body):
+    """A run begins. kind: ``pipeline`` or ``command``. stack: by name or id; None for the active one."""
+
+    name: str = Field(max_length=200)
+    kind: str = Field(default="pipeline", max_length=40)
+    stack: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict, max_length=64)
+    user: str = Field(default="", max_length=200)
+
+
+class RunUpdate(Body):
+    """What changes of a run; fields that are left out stay. error: why it failed, for people."""
+
+    status: RunStatus | None = None
+    error: str | None = Field(default=None, max_length=10_000)
+
+
+class StepCreate(Body):
+    """A step of a run begins. index: its place among the steps of that name. log: where its output is kept."""
+
+    name: str = Field(max_length=200)
+    index: NonNegativeInt = 0
+    component: str = ""
+    log: str = Field(default="", max_length=1000)
+    settings: Amounts = Field(default_factory=dict)
+
+
+class StepUpdate(Body):
+    """What changes of a step; fields that are left out stay.
+
+    request: the request of its current attempt. attempt: which one it is, from 1..
+    """
+
+    status: RunStatus | None = None
+    request: str | None = None
+    attempt: NonNegativeInt | None = None
+    log: str | None = Field(default=None, max_length=1000)
+    error: str | None = Field(default=None, max_length=10_000)
+    checkpoint: str | None = Field(default=None, max_length=1000)
+
+
+class StepRequestView(View):
+    """One attempt of a step: the request that it made. waited_s, ran_s: up to now where it is not over."""
+
+    id: str
+    status: RequestStatus
+    pool: str | None = None
+    policy: str | None = None
+    devices: list[str] = Field(default_factory=list)
+    waited_s: float = 0.0
+    ran_s: float = 0.0
+
+
+class StepView(View):
+    """A step as it is now, with the requests that it made, the newest last."""
+
+    id: str
+    run: str
+    name: str
+    version: int
+    index: int = 0
+    status: RunStatus
+    component: str = ""
+    attempt: int = 0
+    request: str | None = None
+    requests: list[StepRequestView] = Field(default_factory=list)
+    settings: Amounts = Field(default_factory=dict)
+    log: str = ""
+    error: str = ""
+    checkpoint: str = ""
+    created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class RunView(View):
+    """A run as it is now. steps: only where one run is asked for. counts: how many of its steps are in which status."""
+
+    id: str
+    name: str
+    version: int
+    kind: str = "pipeline"
+    status: RunStatus
+    stack: str | None = None
+    user: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    error: str = ""
+    counts: dict[str, int] = Field(default_factory=dict)
+    steps: list[StepView] = Field(default_factory=list)
+    created_at: datetime
+    ended_at: datetime | None = None

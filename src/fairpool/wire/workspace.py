@@ -1,0 +1,36 @@
+"""The workspace's own settings, and what a server says of itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fairpool.wire.model import Body, View
+
+
+class SettingsUpdate(Body):
+    """What changes of the workspace's settings; fields that are left out stay.
+
+    require_policy: whether a request that no policy governs is rejected (S15).
+    """
+
+    require_policy: bool | None = None
+
+
+class SettingsView(View):
+    """The workspace's settings."""
+
+    version: int
+    require_policy: bool = False
+
+
+class ServerInfo(View):
+    """What a server says of itself. database: what kind it keeps its memory in, without any secret."""
+
+    version: str
+    api: str = "v1"
+    started_at: datetime
+    now: datetime
+    database: str = ""
+    leader: bool = True
+    queued: int = 0
+    active: int = 0

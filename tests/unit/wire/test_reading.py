@@ -1,0 +1,74 @@
+"""Bodies are read strictly: every wrong field is named, with the value and what is possible."""
+
+import pytest
+from pydantic import BaseModel
+
+from fairpool.wire.pools import PoolCreate, PoolView
+from fairpool.wire.problems import EXIT_CODES, Slug, exit_code
+from fairpool.wire.reading import InvalidBody, read
+from fairpool.wire.requests import RequestBulkCreate, RequestCreate
+from fairpool.wire.text import MalformedText, loads
+
+
+def refused(model: type[BaseModel], data: object) -> dict[str, tuple[str, str, str]]:
+    with pytest.raises(InvalidBody) as caught:
+        read(model, data)
+    return {problem.field: (problem.message, problem.value, problem.possible) for problem in caught.value.problems}
+
+
+def test_an_unknown_field_is_refused_with_the_nearest_valid_one() -> None:
+    message, value, possible = refused(RequestCreate, {"demand": {"gpu": 1}, "preemptable": False})["preemptable"]
+    assert "did you mean 'preemptible'?" in message
+    assert value == "preemptable"
+    assert "node_count" in possible
+
+
+def test_an_unknown_field_deep_inside_is_compared_with_its_neighbours() -> None:
+    problems = refused(PoolCreate, {"name": "p", "nodes": [{"name": "n", "capacity": {}, "gpu_typ": "a100"}]})
+    assert "did you mean 'gpu_type'?" in problems["nodes.0.gpu_typ"][0]
+    problems = refused(RequestBulkCreate, {"requests": [{"prioritty": 1}]})
+    assert "did you mean 'priority'?" in problems["requests.0.prioritty"][0]
+
+
+def test_all_wrong_fields_are_named_at_once() -> None:
+    problems = refused(PoolCreate, {"capacity": {"gpu": -1}, "ordering": "random", "max_bypass_s": -1})
+    assert set(problems) == {"name", "capacity.gpu", "ordering", "max_bypass_s"}
+    assert "'fair' or 'fifo'" in problems["ordering"][2]
+    assert problems["name"][0] == "missing"
+
+
+def test_control_characters_are_shown_escaped() -> None:
+    message, value, _ = refused(RequestCreate, {"\x1b[2Jdemand": 1})["\\x1b[2Jdemand"]
+    assert "\x1b" not in message + value
+
+
+def test_a_body_that_is_no_object_is_refused() -> None:
+    assert refused(PoolCreate, [1])[""][0] == "not an object"
+
+
+def test_an_answer_of_a_newer_server_is_read_without_what_is_unknown() -> None:
+    assert read(PoolView, {"id": "1", "name": "p", "version": 1, "capacity": {}, "colour": "blue"}).name == "p"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        (b'{"a": 1,\n "b": }', 2, 7),
+        (b"", 1, 1),
+        (b'{"a":\n\xff}', 2, 1),
+        (b'{"a": NaN}', 1, 1),
+        (b'{"a": 1, "a": 2}', 1, 1),
+        (b"[" * 200_000, 1, 1),
+        (b"1" * 10_000, 1, 1),
+    ],
+)
+def test_text_that_is_not_json_is_refused_with_line_and_column(text: bytes, line: int, column: int) -> None:
+    with pytest.raises(MalformedText) as caught:
+        loads(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_every_slug_has_an_exit_code_and_an_unknown_one_is_a_failure() -> None:
+    assert set(EXIT_CODES) == set(Slug)
+    assert exit_code("not-found") == 3
+    assert exit_code("from-the-future") == 1
