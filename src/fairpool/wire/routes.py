@@ -15,10 +15,14 @@ API: Final = "/api/v1"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method and a path template below the API's root (or, with `root`, below the server's)."""
+    """A method and a path template below the API's root (or, with `root`, below the server's).
+
+    query: the query parameters that it takes; any other is refused. What each means is in `QUERY`.
+    """
 
     method: str
     path: str
+    query: tuple[str, ...] = ()
     root: bool = False
 
     @property
@@ -31,57 +35,106 @@ class Route:
         return self.template.format(**{name: quote(value, safe="") for name, value in parameters.items()})
 
 
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A query parameter: its JSON schema type, what it means, and the words it may be where they are a closed set."""
+
+    kind: str
+    meaning: str
+    words: tuple[str, ...] = ()
+
+
+QUERY: Final = MappingProxyType(
+    {
+        "limit": Parameter("integer", "Items in a page, from 1 to 1000; 100 where it is left out."),
+        "cursor": Parameter("string", "The `next_cursor` of the page before."),
+        "dry_run": Parameter("boolean", "Check and answer as if done, and change nothing."),
+        "wait_s": Parameter(
+            "number",
+            "Wait up to so many seconds (at most 60) for a change before answering. After a submit: until the request "
+            "is no longer queued. On a request: until its version is above `after_version` or, without that, until its "
+            "status is another one. A request that is final answers at once.",
+        ),
+        "after_version": Parameter("integer", "The version that the caller knows already; see `wait_s`."),
+        "pool": Parameter("string", "Only what concerns this pool (name, id or unique id prefix)."),
+        "subject": Parameter("string", "Only what concerns this subject; `component:` may be left off."),
+        "status": Parameter("string", "Only requests in this status; several are separated by commas."),
+        "view": Parameter(
+            "string",
+            "Which requests: waiting, holding something, either (`live`), or finished ones too.",
+            ("queued", "active", "live", "all"),
+        ),
+        "profile": Parameter("string", "Only requests of this profile."),
+        "run": Parameter("string", "Only what belongs to this run."),
+        "label": Parameter("string", "Only what carries this label, written `key=value`; may be given several times."),
+        "kind": Parameter("string", "Only this kind of thing (`request`, `pool`, `policy`, …)."),
+        "object": Parameter("string", "Only this object, by id."),
+        "after": Parameter("integer", "Only entries with a higher id than this."),
+        "on_work": Parameter(
+            "string",
+            "What happens to work that waits or runs there: `refuse` to delete while there is any, `drain` (delete when "
+            "the last has ended), `let-go` (queued requests are rejected, running work ends unaccounted).",
+            ("refuse", "drain", "let-go"),
+        ),
+    }
+)
+"""What each query parameter means; one meaning on every route."""
+
+_PAGED = ("limit", "cursor")
+
 ROUTES: Final = MappingProxyType(
     {
-        "pool_list": Route("GET", "/pools"),
-        "pool_create": Route("POST", "/pools"),
+        "pool_list": Route("GET", "/pools", _PAGED),
+        "pool_create": Route("POST", "/pools", ("dry_run",)),
         "pool_get": Route("GET", "/pools/{ref}"),
-        "pool_update": Route("PATCH", "/pools/{ref}"),
-        "pool_delete": Route("DELETE", "/pools/{ref}"),
-        "pool_history": Route("GET", "/pools/{ref}/history"),
-        "node_update": Route("PATCH", "/pools/{ref}/nodes/{node}"),
-        "policy_list": Route("GET", "/policies"),
-        "policy_create": Route("POST", "/policies"),
+        "pool_update": Route("PATCH", "/pools/{ref}", ("dry_run",)),
+        "pool_delete": Route("DELETE", "/pools/{ref}", ("on_work", "dry_run")),
+        "pool_history": Route("GET", "/pools/{ref}/history", _PAGED),
+        "node_update": Route("PATCH", "/pools/{ref}/nodes/{node}", ("dry_run",)),
+        "policy_list": Route("GET", "/policies", ("pool", "subject", *_PAGED)),
+        "policy_create": Route("POST", "/policies", ("dry_run",)),
         "policy_get": Route("GET", "/policies/{id}"),
-        "policy_update": Route("PATCH", "/policies/{id}"),
-        "policy_delete": Route("DELETE", "/policies/{id}"),
-        "policy_history": Route("GET", "/policies/{id}/history"),
-        "profile_list": Route("GET", "/profiles"),
-        "profile_create": Route("POST", "/profiles"),
+        "policy_update": Route("PATCH", "/policies/{id}", ("dry_run",)),
+        "policy_delete": Route("DELETE", "/policies/{id}", ("dry_run",)),
+        "policy_history": Route("GET", "/policies/{id}/history", _PAGED),
+        "profile_list": Route("GET", "/profiles", _PAGED),
+        "profile_create": Route("POST", "/profiles", ("dry_run",)),
         "profile_get": Route("GET", "/profiles/{ref}"),
-        "profile_update": Route("PATCH", "/profiles/{ref}"),
-        "profile_delete": Route("DELETE", "/profiles/{ref}"),
-        "component_list": Route("GET", "/components"),
-        "component_create": Route("POST", "/components"),
+        "profile_update": Route("PATCH", "/profiles/{ref}", ("dry_run",)),
+        "profile_delete": Route("DELETE", "/profiles/{ref}", ("dry_run",)),
+        "component_list": Route("GET", "/components", _PAGED),
+        "component_create": Route("POST", "/components", ("dry_run",)),
         "component_get": Route("GET", "/components/{ref}"),
-        "component_update": Route("PATCH", "/components/{ref}"),
-        "component_delete": Route("DELETE", "/components/{ref}"),
-        "stack_list": Route("GET", "/stacks"),
-        "stack_create": Route("POST", "/stacks"),
+        "component_update": Route("PATCH", "/components/{ref}", ("dry_run",)),
+        "component_delete": Route("DELETE", "/components/{ref}", ("dry_run",)),
+        "stack_list": Route("GET", "/stacks", _PAGED),
+        "stack_create": Route("POST", "/stacks", ("dry_run",)),
         "stack_get": Route("GET", "/stacks/{ref}"),
-        "stack_update": Route("PATCH", "/stacks/{ref}"),
-        "stack_delete": Route("DELETE", "/stacks/{ref}"),
+        "stack_update": Route("PATCH", "/stacks/{ref}", ("dry_run",)),
+        "stack_delete": Route("DELETE", "/stacks/{ref}", ("dry_run",)),
         "stack_activate": Route("POST", "/stacks/{ref}/activate"),
-        "request_list": Route("GET", "/requests"),
-        "request_create": Route("POST", "/requests"),
+        "request_list": Route(
+            "GET", "/requests", ("view", "status", "pool", "subject", "profile", "run", "label", *_PAGED)
+        ),
+        "request_create": Route("POST", "/requests", ("wait_s", "dry_run")),
         "request_bulk": Route("POST", "/requests:bulk"),
         "request_check": Route("POST", "/requests:check"),
-        "request_get": Route("GET", "/requests/{id}"),
+        "request_get": Route("GET", "/requests/{id}", ("wait_s", "after_version")),
         "request_explain": Route("GET", "/requests/{id}/explain"),
-        "request_history": Route("GET", "/requests/{id}/history"),
+        "request_history": Route("GET", "/requests/{id}/history", _PAGED),
         "request_cancel": Route("POST", "/requests/{id}/cancel"),
         "request_release": Route("POST", "/requests/{id}/release"),
         "lease_renew": Route("POST", "/requests/{id}/renew"),
         "lease_bulk": Route("POST", "/requests:renew"),
-        "run_list": Route("GET", "/runs"),
+        "run_list": Route("GET", "/runs", ("label", *_PAGED)),
         "run_create": Route("POST", "/runs"),
         "run_get": Route("GET", "/runs/{ref}"),
         "run_update": Route("PATCH", "/runs/{ref}"),
         "step_create": Route("POST", "/runs/{ref}/steps"),
         "step_get": Route("GET", "/steps/{id}"),
         "step_update": Route("PATCH", "/steps/{id}"),
-        "history": Route("GET", "/history"),
-        "events": Route("GET", "/events"),
+        "history": Route("GET", "/history", ("kind", "object", "after", *_PAGED)),
+        "events": Route("GET", "/events", ("kind", "object", "after")),
         "settings_get": Route("GET", "/settings"),
         "settings_update": Route("PATCH", "/settings"),
         "server_info": Route("GET", "/server"),
