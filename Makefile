@@ -97,10 +97,10 @@ $(MADE):
 
 $(LOCKED): requirements/dev.txt | $(MADE)
 	@echo "setup: packages of requirements/dev.txt (once; a minute or two)"
-	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	@$(PY) -m pip install -qq --require-hashes --requirement requirements/dev.txt
 	@touch $@
 
 $(READY): $(LOCKED) pyproject.toml
 	@echo "setup: fairpool itself"
-	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(PY) -m pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
