@@ -12,6 +12,7 @@ CORE_MAY_IMPORT = {
     "abc",
     "bisect",
     "collections",
+    "contextlib",
     "copy",
     "dataclasses",
     "datetime",
