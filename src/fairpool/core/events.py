@@ -58,7 +58,7 @@ class PolicySet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyDropped:
-    """A policy goes. What runs through it goes on, unaccounted to anyone's share; its queued requests are re-checked."""
+    """A policy goes. What runs through it goes on, in nobody's share; its queued requests are checked again."""
 
     policy: PolicyId
 

@@ -91,6 +91,4 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether it changes nothing. Holds do not count: they are a view, not a change."""
-        return not (
-            self.finishes or self.rejects or self.grants or self.evictions or self.claims or self.unclaims
-        )
+        return not (self.finishes or self.rejects or self.grants or self.evictions or self.claims or self.unclaims)

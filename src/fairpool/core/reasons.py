@@ -1,4 +1,4 @@
-"""Why a request is refused or waits: a closed set of codes with the numbers that decided. Sentences are made elsewhere."""
+"""Why a request is refused or waits: a closed set of codes with the numbers that decided; no sentences here."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class PartPlacement:
-    """Where one part lies: its node ("" in a pool without nodes) and, per GPU device, the thousandths it takes of it."""
+    """Where one part lies: its node ("" in a pool without nodes) and how many thousandths of which GPU devices."""
 
     node: str
     devices: tuple[tuple[int, int], ...] = ()

@@ -1,0 +1,182 @@
+"""Both books of one pool: free amounts, nodes, and per policy what it uses (placement.py says what the books are)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairpool.core.amounts import total
+from fairpool.core.ids import SECOND, Instant, PolicyId, RequestId
+from fairpool.core.placement import NodeBooks, PoolNodes
+from fairpool.core.plan import Claim
+from fairpool.core.policies import DEFAULT_GRACE_S, Policy, Subject, SubjectKind
+from fairpool.core.pools import Node, NodeState, Placement, Pool, device_count, healthy_capacity, nominal_capacity
+from fairpool.core.requests import Allocation, Demand, PartPlacement, Request
+from fairpool.core.shares import PolicyBooks
+
+RETIRED_PRIORITY = -(1 << 62)  # below every priority that a policy can have: retired work gives way first
+
+
+class PoolBooks:
+    """Everything about one pool that decisions look at. Changed only by `World`."""
+
+    __slots__ = (
+        "allocations",
+        "bounded",
+        "capacity",
+        "claims",
+        "dedicated",
+        "ends",
+        "evict_borrowers",
+        "free_after",
+        "free_now",
+        "leaving",
+        "nodes",
+        "nominal",
+        "policies",
+        "pool",
+    )
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.nominal = dict(nominal_capacity(pool))
+        self.bounded = frozenset(self.nominal)
+        self.capacity = dict.fromkeys(self.nominal, 0) | dict(healthy_capacity(pool))
+        self.free_now = dict(self.capacity)
+        self.free_after = dict(self.capacity)
+        self.nodes = _nodes_of(pool)
+        self.policies: dict[PolicyId, PolicyBooks] = {}
+        self.dedicated: tuple[PolicyBooks, ...] = ()
+        self.allocations: dict[RequestId, Allocation] = {}
+        self.claims: dict[RequestId, None] = {}  # requests for which something is kept here, oldest first
+        self.leaving = 0  # how many allocations are preempting
+        self.ends: dict[RequestId, Instant] = {}  # when running work of known length will have ended
+        self.evict_borrowers = False  # an operator asked for it (S9); done at the next decision
+
+    @property
+    def degraded(self) -> bool:
+        """Whether failing nodes leave less than the reservations promise (S6)."""
+        if all(node.state is NodeState.READY for node in self.pool.nodes):
+            return False
+        promised = total(books.policy.reserved for books in self.policies.values() if not books.retired)
+        return any(value > self.capacity.get(key, 0) for key, value in promised)
+
+    def set_policy(self, policy: Policy, *, retired: bool = False) -> None:
+        """Put a policy's books in place, with what already runs through it."""
+        books = PolicyBooks(policy, self.bounded, retired=retired)
+        old = self.policies.get(policy.id)
+        if old is not None:
+            for name in ("used_now", "used_after", "firm_now", "firm_after"):
+                setattr(books, name, dict(getattr(old, name)))
+            for allocation in old.by_precedence:
+                books.add(allocation)
+        self.policies[policy.id] = books
+        self.dedicated = tuple(books for books in self.policies.values() if books.policy.dedicated)
+
+    def drop_policy(self, policy: PolicyId) -> None:
+        """Take a policy away; while work runs through it, books without rights stay behind to account for that."""
+        old = self.policies[policy]
+        if old.by_precedence:
+            self.set_policy(retired_policy(policy, self.pool, old.policy), retired=True)
+        else:
+            del self.policies[policy]
+            self.dedicated = tuple(books for books in self.policies.values() if books.policy.dedicated)
+
+    def shift(
+        self, policy: PolicyId, request: Request, places: tuple[PartPlacement, ...], now: int, after: int
+    ) -> None:
+        """Add (+1) or remove (-1) a request at its places in each book (0: leave that book alone)."""
+        self.shift_room(request.demand, places, now, after)
+        self.policies[policy].shift(request.demand.total, request.preemptible, now, after)
+
+    def shift_room(self, demand: Demand, places: tuple[PartPlacement, ...], now: int, after: int) -> None:
+        """The same for the room alone, in nobody's name."""
+        free_now, free_after = self.free_now, self.free_after
+        nodes = self.nodes
+        if nodes.flat:
+            for key, value in demand.total:
+                if key in free_now:
+                    free_now[key] -= value * now
+                    free_after[key] -= value * after
+            for place, part in zip(places, demand.parts, strict=True):
+                if place.devices:
+                    nodes.shift(place, part, now, after)
+            return
+        for place, part in zip(places, demand.parts, strict=True):
+            node = nodes.shift(place, part, now, after)
+            for key, value in part:
+                if key in free_now and (key not in nodes.keys or (node is not None and node.ready)):
+                    free_now[key] -= value * now
+                    free_after[key] -= value * after
+
+    def enter(self, allocation: Allocation) -> None:
+        """Count an allocation; one whose policy is gone goes through books without rights."""
+        assert allocation.policy is not None
+        if allocation.policy not in self.policies:
+            self.set_policy(retired_policy(allocation.policy, self.pool, None), retired=True)
+        request, leaving = allocation.request, allocation.eviction is not None
+        self.shift(allocation.policy, request, allocation.parts, 1, 0 if leaving else 1)
+        self.policies[allocation.policy].add(allocation)
+        self.allocations[request.id] = allocation
+        self.leaving += leaving
+        if request.max_runtime_s is not None:
+            self.ends[request.id] = Instant(allocation.granted_at + request.max_runtime_s * SECOND)
+
+    def leave(self, allocation: Allocation) -> None:
+        """Count an allocation no more."""
+        assert allocation.policy is not None
+        request, leaving = allocation.request, allocation.eviction is not None
+        self.shift(allocation.policy, request, allocation.parts, -1, 0 if leaving else -1)
+        self.policies[allocation.policy].remove(allocation)
+        del self.allocations[request.id]
+        self.leaving -= leaving
+        self.ends.pop(request.id, None)
+
+    def forget_retired(self, policy: PolicyId) -> None:
+        """Drop the books of a policy that was dropped before, once nothing runs through it."""
+        books = self.policies[policy]
+        if books.retired and not books.by_precedence:
+            del self.policies[policy]
+
+    def post_claim(self, claim: Claim, request: Request, sign: int) -> None:
+        """Keep (+1) or let go of (-1) what a claim keeps."""
+        self.shift(claim.policy, request, claim.parts, 0, sign)
+        if sign > 0:
+            self.claims[claim.request] = None
+        else:
+            del self.claims[claim.request]
+
+    def kept_for_others(self, policy: PolicyBooks, key: str) -> tuple[int, int]:
+        """How much of `key` is dedicated to other policies and unused by them (S14), in each book."""
+        now = after = 0
+        for other in self.dedicated:
+            if other is not policy:
+                reserved = other.reserved.get(key, 0)
+                now += max(0, reserved - other.used_now.get(key, 0))
+                after += max(0, reserved - other.used_after.get(key, 0))
+        return now, after
+
+    def admits(self, components: Iterable[Subject]) -> bool:
+        """Whether a request with these subjects can have candidates here at all (S13b)."""
+        allowed = self.pool.components
+        return not allowed or any(s.kind is SubjectKind.COMPONENT and s.name in allowed for s in components)
+
+
+def matures_at(allocation: Allocation, policy: Policy) -> Instant:
+    """From when on the allocation may be evicted (S30)."""
+    return Instant(allocation.granted_at + policy.min_runtime_s * SECOND)
+
+
+def retired_policy(policy: PolicyId, pool: Pool, old: Policy | None) -> Policy:
+    """What stands for a policy that was dropped while work ran through it: it has no rights, and gives way first."""
+    subject = old.subject if old else Subject(SubjectKind.COMPONENT, "unknown")
+    grace_s = old.grace_s if old else DEFAULT_GRACE_S
+    return Policy(id=policy, pool=pool.id, subject=subject, priority=RETIRED_PRIORITY, grace_s=grace_s)
+
+
+def _nodes_of(pool: Pool) -> PoolNodes:
+    spread = pool.placement is Placement.SPREAD
+    if pool.nodes:
+        ordered: list[Node] = sorted(pool.nodes, key=lambda node: node.name)
+        return PoolNodes([NodeBooks.of_node(n, i) for i, n in enumerate(ordered)], flat=False, spread=spread)
+    bucket = NodeBooks("", 0, (), device_count(pool.capacity), ready=True)
+    return PoolNodes([bucket], flat=True, spread=spread)

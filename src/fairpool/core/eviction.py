@@ -1,0 +1,262 @@
+"""Whom to evict so that a request can start: as few as will do, in the right order, or nobody (S27 to S30).
+
+Everything is tried on the `after` book: a victim is taken out of it, the room looked at, and the book put back. Taking
+a borrower away changes nobody else's share, since it took nothing from the reservation; so the lists of borrowers are
+judged once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from fairpool.core.books import PoolBooks, matures_at
+from fairpool.core.feasibility import amounts_fit_after
+from fairpool.core.ids import Instant, RequestId
+from fairpool.core.ordering import VictimRank, victim_rank
+from fairpool.core.pools import PoolState
+from fairpool.core.requests import Allocation, Because, PartPlacement, Request
+from fairpool.core.shares import PolicyBooks, fits_reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Whom to evict for a request, why each, and where the request will lie."""
+
+    chosen: tuple[tuple[Allocation, Because], ...]
+    parts: tuple[PartPlacement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoVictims:
+    """Nobody can be evicted for the request; by time alone that may change at `matures_at` (S30)."""
+
+    matures_at: Instant | None = None
+
+
+def may_find_victims(pool: PoolBooks, policy: PolicyBooks, request: Request, lowest_priority: int | None) -> bool:
+    """A quick look that rules most searches out.
+
+    lowest_priority: that of the policies with preemptible work here, None where there is none.
+    """
+    if lowest_priority is None or pool.pool.state is PoolState.DRAINING:
+        return False
+    if request.preemptible and lowest_priority < policy.policy.priority:
+        return True
+    if fits_reservation(policy.used_after, request.demand.total, policy):
+        return True
+    return any(not request.preemptible or request.priority > other for other in policy.priorities)
+
+
+def find_victims(pool: PoolBooks, policy: PolicyBooks, request: Request, now: Instant) -> Victims | NoVictims:
+    """The victims for `request` through `policy`. The books are as before when it returns."""
+    search = _Search(pool, policy, request, now)
+    try:
+        return search.run()
+    finally:
+        search.put_all_back()
+
+
+class _Search:
+    def __init__(self, pool: PoolBooks, policy: PolicyBooks, request: Request, now: Instant) -> None:
+        self.pool = pool
+        self.policy = policy
+        self.request = request
+        self.amounts = request.demand.total
+        self.now = now
+        self.matures_at: Instant | None = None
+        giving = policy.gives_way_to(self.amounts, request.preemptible, request.priority)
+        self.own = self._mature(giving, policy)
+        self.others = [
+            (other, borrowers)
+            for other in (pool.policies[key] for key in sorted(pool.policies))
+            if other is not policy and (borrowers := self._mature(other.borrowers(), other))
+        ]
+        self.out: dict[RequestId, Allocation] = {}
+        self.node_looked_at = False
+
+    def _mature(self, allocations: Iterable[Allocation], policy: PolicyBooks) -> list[Allocation]:
+        """Without those that are too young to be evicted (S30)."""
+        if not policy.policy.min_runtime_s:
+            return list(allocations)
+        mature = []
+        for allocation in allocations:
+            at = matures_at(allocation, policy.policy)
+            if at <= self.now:
+                mature.append(allocation)
+            elif self.matures_at is None or at < self.matures_at:
+                self.matures_at = at
+        return mature
+
+    def run(self) -> Victims | NoVictims:
+        count = self._least_own_work()
+        if count is None:
+            return NoVictims(self.matures_at)
+        for allocation in self.own[:count]:
+            self._take(allocation)
+        chosen = [] if self._has_room() else self._take_others()
+        kept = self._spare(self.own[:count], chosen)
+        parts = self.pool.nodes.place_after(self.request.demand.parts)
+        assert parts is not None, "the victims were chosen to make room"
+        reclaims = self._may_reclaim()
+        own = {allocation.request.id for allocation in self.own[:count]}
+        return Victims(
+            tuple((a, Because.RECLAIM if reclaims and a.request.id not in own else Because.PRIORITY) for a in kept),
+            parts,
+        )
+
+    def _least_own_work(self) -> int | None:
+        """How many of its own, the first to give way first, must go at the least; None where even all would not do."""
+        if self._enough_with(0):
+            return 0
+        if not self.own or not self._enough_with(len(self.own)):
+            return None
+        too_few, enough = 0, len(self.own)
+        while enough - too_few > 1:  # more own work gone never means less room or fewer rights
+            middle = (too_few + enough) // 2
+            if self._enough_with(middle):
+                enough = middle
+            else:
+                too_few = middle
+        return enough
+
+    def _enough_with(self, count: int) -> bool:
+        for allocation in self.own[:count]:
+            self._take(allocation)
+        for other, borrowers in self.others:
+            if self._may_take_from(other):
+                for allocation in borrowers:
+                    self._take(allocation)
+        found = self._has_room()
+        self.put_all_back()
+        return found
+
+    def _take_others(self) -> list[Allocation]:
+        """Take from the others in the order of S29 until there is room; who was taken, in that order."""
+        waiting: list[tuple[VictimRank, int]] = []
+        left = [list(borrowers) for _, borrowers in self.others]
+        for index, (other, _) in enumerate(self.others):
+            if self._may_take_from(other):
+                waiting.append((victim_rank(self.pool, other, left[index][-1]), index))
+        heapify(waiting)
+        taken = []
+        self.node_looked_at = False
+        while waiting:
+            _, index = heappop(waiting)
+            victim = left[index].pop()
+            self._take(victim)
+            taken.append(victim)
+            if self._room_made_by(victim):
+                break
+            if left[index]:
+                heappush(waiting, (victim_rank(self.pool, self.others[index][0], left[index][-1]), index))
+        return taken
+
+    def _spare(self, own: list[Allocation], others: list[Allocation]) -> list[Allocation]:
+        """Put back whom the request does not need, without spoiling its right to the rest: own work first, the most
+        important first, then others, the last chosen first. Who remains, in the order in which they were chosen."""
+        self._spare_far_ones(others)
+        for victim in [*reversed(own), *reversed(others)]:
+            if victim.request.id in self.out:
+                self._put_back(victim)
+                if not (self._still_right() and self._has_room()):
+                    self._take(victim)
+        return [victim for victim in [*own, *others] if victim.request.id in self.out]
+
+    def _spare_far_ones(self, others: list[Allocation]) -> None:
+        """At once, those on other nodes than the one found, where that is allowed: the usual case among many nodes."""
+        if self.pool.nodes.flat or len(self.request.demand.parts) > 1:
+            return
+        parts = self.pool.nodes.place_after(self.request.demand.parts)
+        assert parts is not None
+        far = [victim for victim in others if all(part.node != parts[0].node for part in victim.parts)]
+        for victim in far:
+            self._put_back(victim)
+        if not (self._still_right() and self._has_room()):
+            for victim in far:
+                self._take(victim)
+
+    def _still_right(self) -> bool:
+        """Whether everybody who is out may be evicted, given the own work that is out."""
+        ours = self.policy.policy.id
+        return self._may_reclaim() or all(
+            victim.policy == ours or self._outranks(self.pool.policies[victim.policy])
+            for victim in self.out.values()
+            if victim.policy is not None
+        )
+
+    def _may_take_from(self, other: PolicyBooks) -> bool:
+        return self._may_reclaim() or self._outranks(other)
+
+    def _may_reclaim(self) -> bool:
+        """S28: its policy's whole usage, with it and without own work that gives way, stays inside the reservation."""
+        return fits_reservation(self.policy.used_after, self.amounts, self.policy)
+
+    def _outranks(self, other: PolicyBooks) -> bool:
+        return self.request.preemptible and other.policy.priority < self.policy.policy.priority
+
+    def _has_room(self) -> bool:
+        fits = amounts_fit_after(self.pool, self.policy, self.amounts)
+        return fits and self.pool.nodes.has_place_after(self.request.demand.parts)
+
+    def _room_made_by(self, victim: Allocation) -> bool:
+        """Whether there is room now. Once the amounts have sufficed, only the victim's own nodes can be news."""
+        if not amounts_fit_after(self.pool, self.policy, self.amounts):
+            return False
+        parts = self.request.demand.parts
+        if not self.node_looked_at or len(parts) > 1 or self.pool.nodes.flat:
+            self.node_looked_at = True
+            return self.pool.nodes.has_place_after(parts)
+        near = {part.node for part in victim.parts}
+        return any(self.pool.nodes.has_place_after(parts, node) for node in near)
+
+    def _take(self, victim: Allocation) -> None:
+        assert victim.policy is not None
+        self.pool.shift(victim.policy, victim.request, victim.parts, 0, -1)
+        self.out[victim.request.id] = victim
+
+    def _put_back(self, victim: Allocation) -> None:
+        assert victim.policy is not None
+        self.pool.shift(victim.policy, victim.request, victim.parts, 0, 1)
+        del self.out[victim.request.id]
+
+    def put_all_back(self) -> None:
+        """Have the books as they were."""
+        for victim in list(self.out.values()):
+            self._put_back(victim)
+
+
+def borrowers_over_capacity(pool: PoolBooks) -> tuple[Allocation, ...]:
+    """Whom an operator's wish evicts so that the pool fits its capacity again (S9): in the order of S29, no more than
+    it takes, and as far as borrowers go."""
+    left = {key: list(books.borrowers()) for key, books in sorted(pool.policies.items())}
+    out: list[Allocation] = []
+
+    def shift(victim: Allocation, sign: int) -> None:
+        assert victim.policy is not None
+        pool.shift(victim.policy, victim.request, victim.parts, 0, sign)
+
+    def relieves(victim: Allocation) -> bool:
+        return any(pool.free_after.get(key, 0) < 0 for key, _ in victim.request.demand.total)
+
+    before = {key for key, free in pool.free_after.items() if free < 0}
+    while any(free < 0 for free in pool.free_after.values()):
+        useful = [(key, held[-1]) for key, held in left.items() if held]
+        if not useful:
+            break
+        key, victim = min(useful, key=lambda pair: victim_rank(pool, pool.policies[pair[0]], pair[1]))
+        left[key].pop()
+        if relieves(victim):
+            shift(victim, -1)
+            out.append(victim)
+    for victim in list(reversed(out)):
+        over = {key for key, free in pool.free_after.items() if free < 0}
+        shift(victim, 1)
+        if {key for key, free in pool.free_after.items() if free < 0 and key in before} - over:
+            shift(victim, -1)
+        else:
+            out.remove(victim)
+    for victim in out:
+        shift(victim, 1)
+    return tuple(out)

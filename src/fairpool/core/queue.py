@@ -1,0 +1,172 @@
+"""The queue of a world: waiting requests by class, those aside, and those that evictions are under way for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fairpool.core.errors import UnknownObject
+from fairpool.core.ids import PolicyId, RequestId
+from fairpool.core.journal import Journal
+from fairpool.core.requests import Request
+from fairpool.core.routes import Routes
+from fairpool.core.waiting import ClassKey, Origin, Place, RequestClass, runtime_magnitude
+
+
+class Queue:
+    """Every queued request is in exactly one place: its class, aside as hopeless or ungoverned, or among the claimants
+    (out of its class, so that the class's next member can head it)."""
+
+    def __init__(self, routes: Routes, journal: Journal) -> None:
+        self._routes = routes
+        self._journal = journal
+        self._home: dict[RequestId, RequestClass | None] = {}
+        self._classes: dict[ClassKey, RequestClass] = {}
+        self._by_policy: dict[PolicyId, dict[ClassKey, RequestClass]] = {}
+        self.claimants: dict[RequestId, Request] = {}
+        self.hopeless: dict[RequestId, Request] = {}  # the next decision rejects them
+        self.ungoverned: dict[RequestId, Request] = {}  # the next decision starts them
+
+    def __len__(self) -> int:
+        return len(self._home)
+
+    def __contains__(self, request: object) -> bool:
+        return request in self._home
+
+    def __iter__(self) -> Iterator[RequestId]:
+        return iter(self._home)
+
+    def request(self, request: RequestId) -> Request:
+        """A queued request. Raises UnknownObject."""
+        if request not in self._home:
+            raise UnknownObject("request", request)
+        home = self._home[request]
+        if home is not None and request in home.members:
+            return home.members[request]
+        for aside in (self.claimants, self.hopeless, self.ungoverned):
+            if request in aside:
+                return aside[request]
+        raise AssertionError(f"queued request {request} is nowhere")
+
+    def home(self, request: RequestId) -> RequestClass | None:
+        """The class that a queued request belongs to; None for those aside."""
+        return self._home[request]
+
+    def classes_of(self, policy: PolicyId) -> Iterable[RequestClass]:
+        """The classes with a candidate through that policy."""
+        return self._by_policy.get(policy, {}).values()
+
+    def classes(self) -> Iterable[RequestClass]:
+        """All classes."""
+        return self._classes.values()
+
+    def add(self, request: Request) -> RequestClass | None:
+        """Queue a request where the rules say."""
+        origin = Origin(request.subjects, request.profile, request.pool)
+        route = self._routes.find(origin, request.demand, request.preemptible)
+        home = None
+        if route.candidates:
+            home = self._class(
+                ClassKey(route.candidates, request.demand, request.preemptible, runtime_magnitude(request))
+            )
+            home.origins[origin] = None
+            home.add(request)
+        elif route.ungoverned:
+            self.ungoverned[request.id] = request
+        else:
+            self.hopeless[request.id] = request
+        self._home[request.id] = home
+        if self._journal.active:
+            self._journal.record(lambda: self._take_out(request.id))
+        return home
+
+    def remove(self, request_id: RequestId) -> Request:
+        """Take out a request that is no claimant (any more)."""
+        home = self._home[request_id]
+        hopeless = request_id in self.hopeless
+        request = self._take_out(request_id)
+        if self._journal.active:
+            self._journal.record(lambda: self._put_back(request, home, hopeless))
+        elif home is not None and not home.members:
+            self._forget(home)
+        return request
+
+    def head(self, home: RequestClass) -> Request | None:
+        """The first member of a class."""
+        if not self._journal.active:
+            return home.head([])
+        passed: list[Place] = []
+        head = home.head(passed)
+        if passed:
+            self._journal.record(lambda: home.restore(passed))
+        return head
+
+    def set_claimant(self, request_id: RequestId) -> Request:
+        """Move a request out of its class."""
+        home = self._home[request_id]
+        assert home is not None, "only requests with candidates have claims"
+        request = self.claimants[request_id] = home.members.pop(request_id)
+        if self._journal.active:
+            self._journal.record(lambda: self._swap_back(request, home))
+        return request
+
+    def unset_claimant(self, request_id: RequestId) -> Request:
+        """Move a claimant back into its class."""
+        old = self._home[request_id]
+        assert old is not None
+        request = self.claimants.pop(request_id)
+        home = self._home[request_id] = self._class(old.key)
+        home.add(request)
+        if self._journal.active:
+            self._journal.record(lambda: self._swap_out(request, home))
+        return request
+
+    def stale(self) -> list[Request]:
+        """Requests whose route the rules have changed, those aside included; claimants are the caller's to judge."""
+        found = [*self.hopeless.values(), *self.ungoverned.values()]
+        for home in self._classes.values():
+            if any(self._route_changed(home, origin) for origin in home.origins):
+                found.extend(home.members.values())
+        return found
+
+    def _route_changed(self, home: RequestClass, origin: Origin) -> bool:
+        return self._routes.find(origin, home.demand, home.preemptible).candidates != home.key.candidates
+
+    def _take_out(self, request_id: RequestId) -> Request:
+        request = self.request(request_id)
+        home = self._home.pop(request_id)
+        if home is not None:
+            del home.members[request_id]
+        else:
+            self.hopeless.pop(request_id, None)
+            self.ungoverned.pop(request_id, None)
+        return request
+
+    def _put_back(self, request: Request, home: RequestClass | None, hopeless: bool) -> None:
+        # The class still has the request's entry, or gets it back when `head` is undone.
+        self._home[request.id] = home
+        if home is not None:
+            home.members[request.id] = request
+        else:
+            (self.hopeless if hopeless else self.ungoverned)[request.id] = request
+
+    def _swap_back(self, request: Request, home: RequestClass) -> None:
+        del self.claimants[request.id]
+        home.members[request.id] = request
+
+    def _swap_out(self, request: Request, home: RequestClass) -> None:
+        del home.members[request.id]
+        self.claimants[request.id] = request
+
+    def _class(self, key: ClassKey) -> RequestClass:
+        home = self._classes.get(key)
+        if home is None:
+            home = self._classes[key] = RequestClass(key)
+            for candidate in key.candidates:
+                self._by_policy.setdefault(candidate.policy, {})[key] = home
+        return home
+
+    def _forget(self, home: RequestClass) -> None:
+        if self._classes.get(home.key) is home:
+            del self._classes[home.key]
+            for candidate in home.key.candidates:
+                del self._by_policy[candidate.policy][home.key]

@@ -1,0 +1,95 @@
+"""Who waits: requests that the decisions cannot tell apart form one class, looked at once per pass.
+
+A class is made of requests with equal candidates, demand and preemptibility (and run times of the same magnitude, so
+that short work finds its gap under EASY backfill). Inside a class requests stand by their own priority, then by age.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
+from fairpool.core.policies import Subject
+from fairpool.core.reasons import Reason
+from fairpool.core.requests import Demand, Request
+
+
+class Candidate(NamedTuple):
+    """One way in which a request can be served: through which policy of which pool."""
+
+    policy: PolicyId
+    pool: PoolId
+
+
+class Origin(NamedTuple):
+    """What decides which policies a request can go through (S13)."""
+
+    subjects: tuple[Subject, ...]
+    profile: str
+    pool: str
+
+
+class Route(NamedTuple):
+    """Where requests of one origin and demand can go: in order of preference, and why nowhere else."""
+
+    candidates: tuple[Candidate, ...]
+    refusals: tuple[Reason, ...]
+    ungoverned: bool
+
+
+class ClassKey(NamedTuple):
+    """What the members of a class have in common."""
+
+    candidates: tuple[Candidate, ...]
+    demand: Demand
+    preemptible: bool
+    runtime_magnitude: int
+
+
+Place = tuple[int, Instant, RequestId]
+"""A request's place in its class: 1 its own priority, highest first, 2 when it was first queued, 3 its id."""
+
+
+def place_of(request: Request) -> Place:
+    """See `Place`."""
+    return (-request.priority, request.queued_at, request.id)
+
+
+def runtime_magnitude(request: Request) -> int:
+    """Run times of one power of two share a class; requests that declare none share another."""
+    return -1 if request.max_runtime_s is None else request.max_runtime_s.bit_length()
+
+
+class RequestClass:
+    """The waiting members of one class, in order. Taking one out costs nothing; it leaves its entry to be skipped."""
+
+    __slots__ = ("_entries", "demand", "key", "members", "origins", "preemptible")
+
+    def __init__(self, key: ClassKey) -> None:
+        self.key = key
+        self.demand = key.demand
+        self.preemptible = key.preemptible
+        self.members: dict[RequestId, Request] = {}
+        self.origins: dict[Origin, None] = {}
+        self._entries: list[Place] = []
+
+    def add(self, request: Request) -> None:
+        """Queue a request."""
+        self.members[request.id] = request
+        heappush(self._entries, place_of(request))
+
+    def head(self, passed: list[Place]) -> Request | None:
+        """The first in order, or None; entries of members that are gone are dropped and appended to `passed`."""
+        entries, members = self._entries, self.members
+        while entries:
+            request = members.get(entries[0][2])
+            if request is not None:
+                return request
+            passed.append(heappop(entries))
+        return None
+
+    def restore(self, passed: list[Place]) -> None:
+        """Take entries back that `head` dropped."""
+        for entry in passed:
+            heappush(self._entries, entry)
