@@ -10,6 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -65,7 +69,18 @@ def is_alive(directory: Path) -> bool:
 def find(directory: Path) -> ServerFile | None:
     """Where the folder's server listens, or None where none lives."""
     found = read(directory)
-    return found if found is not None and is_alive(directory) else None
+    # The lock alone could be that of a server which starts and has not yet removed what a killed one left behind.
+    return found if found is not None and is_alive(directory) and _exists(found.pid) else None
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def read(directory: Path) -> ServerFile | None:
@@ -123,3 +138,63 @@ def exclusive(path: Path) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
+
+
+class NotStarted(RuntimeError):
+    """The local server could not be started; the message says why and what to do."""
+
+
+def start(directory: Path, *arguments: str, timeout_s: float = 60) -> ServerFile:
+    """Start the folder's server in the background, or find that somebody else has; returns once it takes calls.
+
+    arguments: further ones for ``python -m fairpool.admin.serve``. Raises NotStarted.
+    """
+    read_end, write_end = os.pipe()
+    command = [sys.executable, "-m", "fairpool.admin.serve", "--data-dir", str(directory), "--log-to-file"]
+    try:
+        child = subprocess.Popen(
+            [*command, "--ready-fd", str(write_end), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(write_end,),
+            start_new_session=True,  # so that Ctrl-C here does not stop it
+            cwd="/",
+        )
+    finally:
+        os.close(write_end)
+    told = _hear(read_end, timeout_s)
+    if told == READY_LINE:
+        # It goes on without us: nobody will collect it, and Popen should not complain about that.
+        child.returncode = 0
+        if child.stderr is not None:
+            child.stderr.close()
+        found = find(directory)
+        if found is not None:
+            return found
+        raise NotStarted(f"the local server stopped again at once; its log is {directory / LOG_FILE}")
+    if told is None:
+        child.kill()
+        child.wait()
+        raise NotStarted(f"the local server was not ready within {timeout_s:g} s; its log is {directory / LOG_FILE}")
+    _, complaint = child.communicate()
+    why = told.decode("utf-8", "replace").strip() or complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    raise NotStarted(why or f"the local server did not start; its log is {directory / LOG_FILE}")
+
+
+def _hear(descriptor: int, timeout_s: float) -> bytes | None:
+    """What the child says until it closes its end, or its first line if that is READY_LINE; None after the timeout."""
+    heard = b""
+    give_up_at = time.monotonic() + timeout_s
+    try:
+        while heard != READY_LINE:
+            readable, _, _ = select.select([descriptor], [], [], max(give_up_at - time.monotonic(), 0))
+            if not readable:
+                return None
+            chunk = os.read(descriptor, 4096)
+            if not chunk:
+                break
+            heard += chunk
+    finally:
+        os.close(descriptor)
+    return heard

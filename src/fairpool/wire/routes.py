@@ -72,8 +72,8 @@ QUERY: Final = MappingProxyType(
         "after": Parameter("integer", "Only entries with a higher id than this."),
         "on_work": Parameter(
             "string",
-            "What happens to work that waits or runs there: `refuse` to delete while there is any, `drain` (delete when "
-            "the last has ended), `let-go` (queued requests are rejected, running work ends unaccounted).",
+            "What happens to work that waits or runs there: `refuse` to delete while there is any, `drain` (delete "
+            "when the last has ended), `let-go` (queued requests are rejected, running work ends unaccounted).",
             ("refuse", "drain", "let-go"),
         ),
     }
@@ -134,7 +134,7 @@ ROUTES: Final = MappingProxyType(
         "step_get": Route("GET", "/steps/{id}"),
         "step_update": Route("PATCH", "/steps/{id}"),
         "history": Route("GET", "/history", ("kind", "object", "after", *_PAGED)),
-        "events": Route("GET", "/events", ("kind", "object", "after")),
+        "events": Route("GET", "/events", ("kind", "object", "run", "after")),
         "settings_get": Route("GET", "/settings"),
         "settings_update": Route("PATCH", "/settings"),
         "server_info": Route("GET", "/server"),

@@ -1,0 +1,197 @@
+"""``python -m fairpool.admin.serve``: one server process, from taking the folder's lock to giving it back.
+
+Two that start at once end as one server: the second sees the lock held, waits until the first takes calls, and says
+that it is ready too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairpool.wire import local_server
+from fairpool.wire.local_server import READY_LINE, ServerFile
+
+if TYPE_CHECKING:
+    from fairpool.bootstrap.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_OTHER_STARTS_S = 60.0
+"""How long to wait for the server that holds the lock to take calls."""
+
+_LOG_KEPT_BYTES = 5 * 2**20
+"""A log above this is put aside when a server starts, in place of the one that was put aside before."""
+
+
+class CannotServe(Exception):
+    """The server cannot start. Its message says why and what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a server until it is stopped. Returns the exit code: 0 after an orderly end, 1 where it could not start."""
+    options = _parser().parse_args(arguments)
+    ready = _ready_signal(options.ready_fd)
+    try:
+        _serve(options, lambda: ready(READY_LINE))
+    except CannotServe as error:
+        ready(f"{error}\n".encode())
+        sys.stderr.write(f"fairpool: {error}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fairpool server start", description=__doc__)
+    parser.add_argument("--data-dir", help="the folder of its database, token and lock")
+    parser.add_argument("--database-url", help="where it keeps its memory; the folder's SQLite file otherwise")
+    parser.add_argument("--host", help="the address to listen on (127.0.0.1)")
+    parser.add_argument("--port", help="the port to listen on (any free one)")
+    parser.add_argument("--allow-remote", action="store_const", const="true", help="listen on other than loopback too")
+    parser.add_argument("--idle-s", help="stop after so many seconds without calls and work (0: never)")
+    parser.add_argument("--log-level")
+    parser.add_argument("--log-to-file", action="store_true", help="write the log into the data folder")
+    parser.add_argument("--ready-fd", type=int, help="file descriptor to write 'ready' to once it takes calls")
+    return parser
+
+
+def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
+    try:
+        from fairpool.bootstrap.settings import WrongSetting, load
+        from fairpool.bootstrap.wiring import CannotWire, build
+        from fairpool.server.process import Process
+    except ModuleNotFoundError as error:
+        raise CannotServe(
+            f"this needs the server extra ({error.name} is missing): pip install 'fairpool[server]'"
+        ) from None
+    flags = {name: getattr(options, name) for name in ("data_dir", "database_url", "host", "port")}
+    flags |= {name: getattr(options, name) for name in ("allow_remote", "idle_s", "log_level")}
+    try:
+        settings = load(flags)
+        directory = _own_directory(settings.data_dir)
+        with _lock(directory) as taken:
+            if not taken:
+                ready()
+                return
+            _begin_log(directory if options.log_to_file else None, settings.log_level)
+            listening = _listen(settings)
+            token = _token(directory)
+            with build(settings, token) as runtime:
+                server = Process(
+                    runtime.app,
+                    runtime.services,
+                    on_ready=lambda: _announce(directory, listening, settings, ready),
+                    idle_s=settings.idle_s,
+                )
+                server.run_on(listening)
+            (directory / local_server.SERVER_FILE).unlink(missing_ok=True)
+            log.info("stopped")
+    except (WrongSetting, CannotWire) as error:
+        raise CannotServe(str(error)) from None
+
+
+def _own_directory(directory: Path) -> Path:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(13, "not writable", str(directory))
+    except OSError as error:
+        raise CannotServe(f"the data folder cannot be used: {error}; FAIRPOOL_DATA_DIR names another") from None
+    return directory
+
+
+@contextlib.contextmanager
+def _lock(directory: Path) -> Iterator[bool]:
+    """The folder's lock inside the block, or False once another server holds it and takes calls."""
+    give_up_at = time.monotonic() + _OTHER_STARTS_S
+    while True:
+        with local_server.exclusive(directory / local_server.LOCK_FILE) as taken:
+            if taken:
+                # What a killed server left behind must not be taken for this one before it listens.
+                (directory / local_server.SERVER_FILE).unlink(missing_ok=True)
+                yield True
+                return
+        # Held: by a server, or for an instant by somebody who looks whether one lives.
+        if local_server.find(directory) is not None:
+            yield False
+            return
+        if time.monotonic() > give_up_at:
+            lock = directory / local_server.LOCK_FILE
+            raise CannotServe(f"another process holds {lock} and does not become ready; fairpool server stop ends it")
+        time.sleep(0.02)
+
+
+def _begin_log(directory: Path | None, level: str) -> None:
+    if directory is not None:
+        path = directory / local_server.LOG_FILE
+        with contextlib.suppress(OSError):
+            if path.stat().st_size > _LOG_KEPT_BYTES:
+                path.replace(path.with_suffix(".log.1"))
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        for standard in (1, 2):
+            os.dup2(descriptor, standard)
+        os.close(descriptor)
+    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise CannotServe(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}") from None
+    return listening
+
+
+def _token(directory: Path) -> str:
+    token = local_server.read_token(directory)
+    if token is None:
+        token = secrets.token_urlsafe(32)
+        local_server.write_private(directory / local_server.TOKEN_FILE, token + "\n")
+    return token
+
+
+def _announce(directory: Path, listening: socket.socket, settings: Settings, ready: Callable[[], None]) -> None:
+    from fairpool.bootstrap.wiring import version
+
+    port = listening.getsockname()[1]
+    host = "127.0.0.1" if settings.host in ("0.0.0.0", "localhost") else settings.host  # noqa: S104 (compared only)
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    local_server.write(directory, ServerFile(url=url, pid=os.getpid(), version=version(), started_at=started_at))
+    log.info("takes calls at %s", url)
+    ready()
+
+
+def _ready_signal(descriptor: int | None) -> Callable[[bytes], None]:
+    if descriptor is None:
+        return lambda text: None
+
+    def tell(text: bytes) -> None:
+        # The starter may be gone already; that is no reason not to serve.
+        with contextlib.suppress(OSError):
+            os.write(descriptor, text)
+            os.close(descriptor)
+
+    return tell
+
+
+if __name__ == "__main__":
+    sys.exit(main())

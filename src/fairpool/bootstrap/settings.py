@@ -1,0 +1,163 @@
+"""The server's settings: read once, from flags, environment and the person's configuration file, in that order."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fairpool.wire import local_server
+from fairpool.wire.reading import nearest, shown
+
+CONFIG_ENV: Final = "FAIRPOOL_CONFIG"
+DEFAULT_IDLE_S: Final = 1800.0
+DEFAULT_BODY_LIMIT_BYTES: Final = 16 * 2**20
+"""Room for a full bulk of requests (10,000) with labels."""
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
+KEYS: Final = ("database_url", "host", "port", "idle_s", "body_limit_mb", "log_level", "hosts", "allow_remote")
+"""What the ``[server]`` table of the configuration file may say; ``FAIRPOOL_`` and the key in capitals says it too."""
+
+
+class WrongSetting(ValueError):
+    """A setting that cannot be. Its message names the setting, where it was found and what is possible."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a server process goes by.
+
+    database_url: SQLAlchemy's; the data folder's SQLite file where it is left out.
+    port: 0 for any free one. hosts: names besides the loopback ones by which the server may be called.
+    idle_s: stop after so long without work or calls; None for never.
+    allow_remote: whether it may listen on other addresses than the loopback ones.
+    sources: where each setting came from, for `fairpool doctor`.
+    """
+
+    data_dir: Path
+    database_url: str
+    host: str = "127.0.0.1"
+    port: int = 0
+    idle_s: float | None = None
+    body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES
+    log_level: str = "info"
+    hosts: frozenset[str] = frozenset()
+    allow_remote: bool = False
+    sources: tuple[tuple[str, str], ...] = ()
+
+
+def config_path(environment: Mapping[str, str]) -> Path:
+    """Where the person's configuration file is, whether or not it exists."""
+    chosen = environment.get(CONFIG_ENV)
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_config_path
+
+    return user_config_path("fairpool", appauthor=False) / "config.toml"
+
+
+def load(flags: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process. Raises WrongSetting."""
+    environment = os.environ if environment is None else environment
+    layers: list[tuple[str, Mapping[str, object]]] = [
+        ("flag", {key: value for key, value in (flags or {}).items() if value is not None}),
+        ("environment", _from_environment(environment)),
+    ]
+    path = config_path(environment)
+    layers.append((str(path), _from_file(path)))
+    found: dict[str, object] = {}
+    sources: dict[str, str] = {}
+    for name, layer in layers:
+        for key, value in layer.items():
+            if key not in found:
+                found[key], sources[key] = value, name
+    return _settings(found, sources)
+
+
+def _settings(found: Mapping[str, object], sources: Mapping[str, str]) -> Settings:
+    where = {key: f"{key} (from {name})" for key, name in sources.items()}
+    data_dir = Path(str(found.get("data_dir") or local_server.data_dir())).expanduser().absolute()
+    idle = found.get("idle_s")
+    settings = Settings(
+        data_dir=data_dir,
+        database_url=str(found.get("database_url") or f"sqlite:///{data_dir / local_server.DATABASE_FILE}"),
+        host=str(found.get("host", "127.0.0.1")),
+        port=int(_number(found, where, "port", 0, low=0, high=65_535)),
+        idle_s=None if idle in (None, "", 0, "0") else _number(found, where, "idle_s", 0, low=0.1, high=1e9),
+        body_limit_bytes=int(
+            _number(found, where, "body_limit_mb", DEFAULT_BODY_LIMIT_BYTES / 2**20, low=0.001, high=1024) * 2**20
+        ),
+        log_level=_word(found, where, "log_level", "info", LOG_LEVELS),
+        hosts=_names(found.get("hosts", "")),
+        allow_remote=_flag(found, where, "allow_remote"),
+        sources=tuple(sorted(sources.items())),
+    )
+    if settings.host not in ("127.0.0.1", "::1", "localhost") and not settings.allow_remote:
+        raise WrongSetting(
+            f"host {shown(settings.host)!r} is reachable from other machines, and this server knows one token for "
+            "everything; say --allow-remote (FAIRPOOL_ALLOW_REMOTE=1) if that is meant"
+        )
+    return settings
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, object]:
+    names = {f"FAIRPOOL_{key.upper()}": key for key in (*KEYS, "data_dir")}
+    return {key: environment[name] for name, key in names.items() if environment.get(name)}
+
+
+def _from_file(path: Path) -> Mapping[str, object]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongSetting(f"{path} cannot be read: {error}") from None
+    try:
+        table = tomllib.loads(text).get("server", {})
+    except tomllib.TOMLDecodeError as error:
+        raise WrongSetting(f"{path} is not TOML: {error}") from None
+    # `server = "https://…"` is how a client names the server that it calls; that is not for this process.
+    if not isinstance(table, dict):
+        return {}
+    for key in table:
+        if key not in KEYS:
+            meant = nearest(key, KEYS)
+            hint = f": did you mean {meant!r}?" if meant else ""
+            raise WrongSetting(f"{path}: unknown setting {shown(key)!r} in [server]{hint} Possible: {', '.join(KEYS)}")
+    return table
+
+
+def _number(
+    found: Mapping[str, object], where: Mapping[str, str], key: str, default: float, *, low: float, high: float
+) -> float:
+    value = found.get(key, default)
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1.0
+    if not low <= number <= high:
+        raise WrongSetting(f"{where.get(key, key)}: {shown(value)!r} is not possible; {low:g} to {high:g} is")
+    return number
+
+
+def _word(found: Mapping[str, object], where: Mapping[str, str], key: str, default: str, words: tuple[str, ...]) -> str:
+    value = str(found.get(key, default)).lower()
+    if value not in words:
+        raise WrongSetting(f"{where.get(key, key)}: {shown(value)!r} is not one of {', '.join(words)}")
+    return value
+
+
+def _flag(found: Mapping[str, object], where: Mapping[str, str], key: str) -> bool:
+    value = str(found.get(key, "false")).lower()
+    if value not in ("true", "false", "1", "0", "yes", "no"):
+        raise WrongSetting(f"{where.get(key, key)}: {shown(value)!r} is neither true nor false")
+    return value in ("true", "1", "yes")
+
+
+def _names(value: object) -> frozenset[str]:
+    names = value if isinstance(value, list) else str(value).split(",")
+    return frozenset(str(name).strip().lower() for name in names if str(name).strip())

@@ -1,0 +1,81 @@
+"""The ASGI application: the endpoint table on the routes of API v1, behind the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.routing import Route as PathRoute
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fairpool.server.calls import Call
+from fairpool.server.endpoints import Endpoint
+from fairpool.server.gate import Gate
+from fairpool.server.problems import Refused
+from fairpool.server.routes import ENDPOINTS
+from fairpool.server.services import Services
+from fairpool.wire.problems import Slug
+from fairpool.wire.reading import nearest, shown
+from fairpool.wire.routes import API, ROUTES
+
+__all__ = ["create_app"]
+
+
+def create_app(services: Services, endpoints: Mapping[str, Endpoint] = ENDPOINTS) -> ASGIApp:
+    """The application over these services."""
+    router = _router(services, endpoints)
+    return Gate(router, tokens=services.tokens, hosts=services.hosts, metrics=services.metrics)
+
+
+def _router(services: Services, endpoints: Mapping[str, Endpoint]) -> Router:
+    by_path: dict[str, dict[str, str]] = {}
+    # What is called most is looked for first: the router tries one path after the other.
+    for name in sorted(endpoints, key=lambda name: not name.startswith(("request_", "lease_"))):
+        by_path.setdefault(ROUTES[name].template, {})[ROUTES[name].method] = name
+    paths = [PathRoute(path, _ByMethod(path, names, services, endpoints)) for path, names in by_path.items()]
+    return Router(paths, redirect_slashes=False, default=_NoRoute(tuple(by_path)))
+
+
+class _ByMethod:
+    """One path: picks the endpoint by method."""
+
+    def __init__(
+        self, path: str, names: Mapping[str, str], services: Services, endpoints: Mapping[str, Endpoint]
+    ) -> None:
+        self._path = path
+        self._services = services
+        self._endpoints = {method: (ROUTES[name], endpoints[name]) for method, name in names.items()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["fairpool.route"] = self._path
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        found = self._endpoints.get(method)
+        if found is None:
+            allowed = ", ".join(sorted(self._endpoints))
+            raise Refused(
+                Slug.NO_METHOD,
+                f"{self._path} does not take {shown(scope['method'])}",
+                guidance=f"it takes {allowed}",
+                headers={"Allow": allowed},
+            )
+        route, endpoint = found
+        call = Call(scope, receive, services=self._services, route=route)
+        call.check_query()
+        response = await endpoint.handler(call)
+        await response(scope, receive, send)
+
+
+class _NoRoute:
+    """Answers calls of paths that do not exist."""
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        meant = nearest(path, self._paths)
+        raise Refused(
+            Slug.NO_ROUTE,
+            f"there is no {shown(path)}",
+            guidance=(f"did you mean {meant}? " if meant else "") + f"{API}/openapi.json lists all routes",
+        )

@@ -1,0 +1,205 @@
+"""One call as a handler sees it: its query, headers and body, read strictly."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope
+
+from fairpool.server.problems import Refused
+from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
+from fairpool.wire.problems import FieldProblem, Slug
+from fairpool.wire.reading import InvalidBody, nearest, read, shown
+from fairpool.wire.routes import QUERY, Route
+from fairpool.wire.text import MalformedText, loads
+
+if TYPE_CHECKING:
+    from fairpool.server.services import Services
+
+Model = TypeVar("Model", bound=BaseModel)
+
+MAX_WAIT_S = 60.0
+"""The longest that one call waits for a change; a client that wants to wait longer asks again."""
+
+MAX_KEY_LENGTH = 200  # of an idempotency key; a UUID has 36
+_DRAINED_BYTES = 64 * 2**20
+"""How much of a body that is too large is read and thrown away, so that its sender reads the refusal at all."""
+
+_ETAG = re.compile(r'\s*(?:W/)?"(\d{1,18})"\s*')
+
+
+class Call:
+    """What a handler works with."""
+
+    def __init__(self, scope: Scope, receive: Receive, *, services: Services, route: Route) -> None:
+        self._request = Request(scope, receive)
+        self.services = services
+        self.route = route
+        self.path: dict[str, str] = scope.get("path_params", {})
+
+    def check_query(self) -> None:
+        """Refuse query parameters that this route does not take, or takes once and got twice."""
+        given = self._request.query_params
+        for name in given:
+            if name not in self.route.query:
+                meant = nearest(name, self.route.query)
+                known = ", ".join(self.route.query) or "none"
+                hint = f": did you mean {meant!r}?" if meant else ""
+                raise invalid(name, f"unknown query parameter {shown(name)!r}{hint}", value=name, possible=known)
+            words = QUERY[name].words
+            if words and given[name] not in words:
+                raise invalid(name, f"{shown(given[name])!r} is not one of them", value=given[name], words=words)
+
+    def text(self, name: str) -> str | None:
+        """A query parameter as text, or None where it is not given."""
+        return self._request.query_params.get(name)
+
+    def texts(self, name: str) -> list[str]:
+        """All values of a query parameter that may be given several times."""
+        return self._request.query_params.getlist(name)
+
+    def flag(self, name: str) -> bool:
+        """A query parameter as yes or no."""
+        value = self.text(name)
+        if value not in (None, "", "true", "false", "1", "0"):
+            raise invalid(name, f"{shown(value)!r} is neither true nor false", value=value, words=("true", "false"))
+        return value in ("", "true", "1")
+
+    def whole(self, name: str, *, low: int, high: int) -> int | None:
+        """A query parameter as a whole number within bounds."""
+        value = self.text(name)
+        if value is None:
+            return None
+        if not re.fullmatch(r"\d{1,18}", value, re.ASCII) or not low <= int(value) <= high:
+            raise invalid(name, f"{shown(value)!r} is not possible", value=value, possible=f"{low} to {high}")
+        return int(value)
+
+    @property
+    def page_size(self) -> int:
+        """How many items the caller wants in a page."""
+        return self.whole("limit", low=1, high=MAX_PAGE) or DEFAULT_PAGE
+
+    @property
+    def wait_s(self) -> float:
+        """How long the caller wants to wait for a change, in seconds; 0 for not at all."""
+        value = self.text("wait_s")
+        if value is None:
+            return 0.0
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
+        if not 0 <= seconds < math.inf:
+            raise invalid("wait_s", f"{shown(value)!r} is not possible", value=value, possible=f"0 to {MAX_WAIT_S:g}")
+        return min(seconds, MAX_WAIT_S)
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether the caller only wants to know what would happen."""
+        return self.flag("dry_run")
+
+    @property
+    def last_event_id(self) -> int | None:
+        """The id of the last event that the caller saw, by header or by `after`."""
+        value = self._request.headers.get("last-event-id")
+        if value is None:
+            return self.whole("after", low=0, high=10**18)
+        if not re.fullmatch(r"\d{1,18}", value.strip(), re.ASCII):
+            raise invalid("Last-Event-ID", f"{shown(value)!r} is no event id", value=value, possible="a whole number")
+        return int(value)
+
+    @property
+    def expected_version(self) -> int | None:
+        """The version that ``If-Match`` names, or None where any will do."""
+        value = self._request.headers.get("if-match")
+        if value is None or value.strip() == "*":
+            return None
+        match = _ETAG.fullmatch(value)
+        if match is None:
+            possible = 'an ETag as this server gives it ("7"), or *'
+            raise invalid("If-Match", f"{shown(value)!r} is no version", value=value, possible=possible)
+        return int(match[1])
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The ``Idempotency-Key`` of a creation."""
+        value = self._request.headers.get("idempotency-key")
+        if value is not None and not 1 <= len(value) <= MAX_KEY_LENGTH:
+            possible = f"1 to {MAX_KEY_LENGTH} characters"
+            raise invalid("Idempotency-Key", f"it has {len(value)} characters", value=value, possible=possible)
+        return value
+
+    async def body(self, model: type[Model], *, optional: bool = False) -> Model:
+        """The body as a `model`. optional: an empty body stands for one without any fields."""
+        data = await self._bytes()
+        if optional and not data:
+            return read(model, {})
+        kind = self._request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+        if kind not in ("application/json", "application/merge-patch+json"):
+            raise Refused(
+                Slug.MEDIA,
+                f"a body of type {shown(kind)!r} is not read here",
+                guidance="send JSON with 'Content-Type: application/json'",
+            )
+        try:
+            return read(model, loads(data))
+        except MalformedText as error:
+            raise Refused(
+                Slug.MALFORMED,
+                f"line {error.line}, column {error.column}: {error.message}",
+                numbers={"line": error.line, "column": error.column},
+            ) from None
+        except InvalidBody as error:
+            raise invalid_fields(list(error.problems)) from None
+
+    async def _bytes(self) -> bytes:
+        limit = self.services.body_limit_bytes
+        declared = self._request.headers.get("content-length", "")
+        size = int(declared) if declared.isdigit() and len(declared) < 16 else 0
+        parts: list[bytes] = []
+        seen = 0
+        try:
+            async for chunk in self._request.stream():
+                seen += len(chunk)
+                if max(seen, size) <= limit:
+                    parts.append(chunk)
+                elif seen > _DRAINED_BYTES:
+                    break
+        except ClientDisconnect:
+            raise Refused(Slug.MALFORMED, "the body ended early") from None
+        if max(seen, size) > limit:
+            raise Refused(
+                Slug.TOO_LARGE,
+                f"the body has {'more than ' if seen > size else ''}{max(seen, size)} bytes; at most {limit} are read",
+                guidance="send fewer items at once",
+                numbers={"limit": limit, "size": max(seen, size)},
+            )
+        return b"".join(parts)
+
+    async def disconnected(self) -> bool:
+        """Whether the caller has hung up."""
+        return await self._request.is_disconnected()
+
+
+def invalid(field: str, message: str, *, value: str | None, possible: str = "", words: tuple[str, ...] = ()) -> Refused:
+    """A refusal of one field."""
+    possible = possible or ", ".join(words)
+    problem = FieldProblem(field=field, message=message, value=shown(value or ""), possible=possible)
+    return invalid_fields([problem])
+
+
+def invalid_fields(problems: list[FieldProblem]) -> Refused:
+    """A refusal of the fields given; its detail says the first few in one line."""
+    told = "; ".join(_told(problem) for problem in problems[:3])
+    more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return Refused(Slug.INVALID, told + more, errors=problems)
+
+
+def _told(problem: FieldProblem) -> str:
+    where = f"{problem.field}: " if problem.field else ""
+    possible = f" (possible: {problem.possible})" if problem.possible else ""
+    return f"{where}{problem.message}{possible}"

@@ -1,0 +1,42 @@
+"""What an endpoint is: a handler for one route of the table, with the models that it reads and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from fairpool.server.calls import Call
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A handler with what the OpenAPI document says of it.
+
+    body, answer: the models of the body that it reads and of what it answers; None for none, or for no JSON.
+    headers: the request headers that mean something to it. is_open: whether it answers without a token.
+    """
+
+    handler: Handler
+    summary: str
+    answer: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
+    body_optional: bool = False
+    status: int = 200
+    headers: tuple[str, ...] = ()
+    media_type: str = "application/json"
+    is_open: bool = False
+
+
+def present(view: BaseModel, *, status: int = 200, version: int | None = None, location: str | None = None) -> Response:
+    """The answer that carries `view`; `version` becomes its ETag, `location` says where it now is."""
+    headers = {}
+    if version is not None:
+        headers["ETag"] = f'"{version}"'
+    if location is not None:
+        headers["Location"] = location
+    return Response(view.model_dump_json(), status_code=status, headers=headers, media_type="application/json")

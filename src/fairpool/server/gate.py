@@ -1,0 +1,124 @@
+"""What every call passes on its way in and out: the host's name, the token, failures as problems, counts."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import Iterable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fairpool.server.failures import refusal_of
+from fairpool.server.metrics import Metrics
+from fairpool.server.problems import Refused, respond
+from fairpool.wire.problems import Slug
+from fairpool.wire.reading import shown
+from fairpool.wire.routes import ROUTES
+
+log = logging.getLogger(__name__)
+
+OPEN_PATHS = frozenset({ROUTES["health"].template})
+"""Paths that answer without a token: that the process lives is no secret."""
+
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+"""Names by which a browser page cannot reach a loopback server through a name of its own (DNS rebinding)."""
+
+
+class Tokens:
+    """The tokens that are let in. Only their hashes are kept, and comparing takes the same time for every guess."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        self._hashes = tuple(hashlib.sha256(token.encode()).digest() for token in tokens)
+
+    def knows(self, token: bytes) -> bool:
+        """Whether the token is one of them."""
+        presented = hashlib.sha256(token).digest()
+        found = False
+        for known in self._hashes:
+            found |= hmac.compare_digest(presented, known)
+        return found
+
+
+class Gate:
+    """The outermost layer of the server.
+
+    hosts: names by which this server may be addressed; empty lets any through.
+    """
+
+    def __init__(self, app: ASGIApp, *, tokens: Tokens, hosts: frozenset[str], metrics: Metrics) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._hosts = hosts
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 0
+        self._metrics.begin()
+
+        async def observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            self._admit(scope)
+            await self._app(scope, receive, observed)
+        except Exception as error:
+            refused = _as_refused(error, scope)
+            if status:
+                raise  # too late to say anything else: the connection breaks, which the client sees
+            await respond(refused)(scope, receive, observed)
+        finally:
+            self._metrics.count(scope, status, time.perf_counter() - began)
+
+    def _admit(self, scope: Scope) -> None:
+        host = authorization = b""
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host = value
+            elif name == b"authorization":
+                authorization = value
+        self._check_host(host.decode("latin-1"))
+        if scope["path"] in OPEN_PATHS:
+            return
+        kind, _, token = authorization.partition(b" ")
+        if kind.lower() != b"bearer" or not self._tokens.knows(token.strip()):
+            raise Refused(
+                Slug.UNAUTHENTICATED,
+                "the token is not one of this server's" if authorization else "the call carries no token",
+                guidance="send it as 'Authorization: Bearer TOKEN'; the command line reads FAIRPOOL_TOKEN",
+                headers={"WWW-Authenticate": 'Bearer realm="fairpool"'},
+            )
+
+    def _check_host(self, host: str) -> None:
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if self._hosts and name.lower() not in self._hosts:
+            raise Refused(
+                Slug.WRONG_HOST,
+                f"this server does not go by the name {shown(host)!r}",
+                guidance="call it by one of: " + ", ".join(sorted(self._hosts)),
+            )
+
+
+def _as_refused(error: Exception, scope: Scope) -> Refused:
+    known = refusal_of(error)
+    if known is not None:
+        if known.problem.status >= 500:
+            log.warning("%s %s: %s", scope["method"], scope["path"], known.problem.detail)
+        return known
+    incident = secrets.token_hex(8)
+    log.error("incident %s at %s %s", incident, scope["method"], scope["path"], exc_info=error)
+    return Refused(
+        Slug.INTERNAL,
+        f"an error of the server's own; its log has it as incident {incident}",
+        guidance="report it with the incident's entry in the log (fairpool doctor shows where the log is)",
+        instance=f"urn:fairpool:incident:{incident}",
+    )

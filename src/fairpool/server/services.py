@@ -1,0 +1,26 @@
+"""What the handlers work with: the application's parts, put together by the bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fairpool.server.gate import Tokens
+from fairpool.server.metrics import Metrics
+from fairpool.server.watching import Watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What the handlers work with.
+
+    has_work: whether anything is queued, allocated or running; asked before stopping for want of it.
+    hosts: names by which the server may be called; empty for any.
+    """
+
+    tokens: Tokens
+    hosts: frozenset[str]
+    body_limit_bytes: int
+    has_work: Callable[[], bool]
+    metrics: Metrics = field(default_factory=Metrics)
+    watch: Watch = field(default_factory=Watch)

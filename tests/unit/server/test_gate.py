@@ -1,0 +1,165 @@
+"""What every call passes: the token, the host's name, the body's limits, failures as problem documents."""
+
+from __future__ import annotations
+
+import errno
+import logging
+
+import pytest
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from fairpool.core.errors import InvalidRules
+from fairpool.server.application import create_app
+from fairpool.server.calls import Call
+from fairpool.server.endpoints import Endpoint
+from fairpool.server.gate import LOOPBACK_HOSTS, Tokens
+from fairpool.server.services import Services
+from fairpool.wire.pools import PoolCreate
+from fairpool.wire.problems import MEDIA_TYPE
+from tests.unit.server.asgi import TOKEN, Answer, ask
+
+LIMIT = 200
+
+
+async def read_pool(call: Call) -> Response:
+    body = await call.body(PoolCreate)
+    return Response(f"{body.name} {call.dry_run} {call.expected_version} {call.idempotency_key}")
+
+
+async def list_pools(call: Call) -> Response:
+    return Response(f"{call.page_size}")
+
+
+async def fail(call: Call) -> Response:
+    raise RuntimeError("secret details")
+
+
+async def fill(call: Call) -> Response:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+async def contradict(call: Call) -> Response:
+    raise InvalidRules("too much", field="reserved.gpu", value="9", possible="at most 4")
+
+
+@pytest.fixture
+def app() -> ASGIApp:
+    endpoints = {
+        "pool_create": Endpoint(handler=read_pool, summary=""),
+        "pool_list": Endpoint(handler=list_pools, summary=""),
+        "pool_get": Endpoint(handler=fail, summary=""),
+        "pool_delete": Endpoint(handler=fill, summary=""),
+        "policy_list": Endpoint(handler=contradict, summary=""),
+        "health": Endpoint(handler=list_pools, summary=""),
+    }
+    services = Services(tokens=Tokens([TOKEN]), hosts=LOOPBACK_HOSTS, body_limit_bytes=LIMIT, has_work=lambda: False)
+    return create_app(services, endpoints)
+
+
+def problem(answer: Answer, status: int, slug: str) -> dict[str, object]:
+    assert answer.headers["content-type"] == MEDIA_TYPE
+    found: dict[str, object] = answer.json
+    assert (answer.status, found["status"], found["type"]) == (status, status, slug)
+    return found
+
+
+def test_a_call_with_the_token_is_let_in(app: ASGIApp) -> None:
+    answer = ask(app, "POST", "/api/v1/pools", body={"name": "p"}, headers={"If-Match": '"7"', "Idempotency-Key": "k"})
+    assert (answer.status, answer.body) == (200, b"p False 7 k")
+
+
+@pytest.mark.parametrize("value", ["", "Bearer wrong", "Bearer", "Basic dTpw", f"Basic {TOKEN}", f"Bearer {TOKEN}x"])
+def test_a_call_without_the_token_is_refused(app: ASGIApp, value: str) -> None:
+    answer = ask(app, "GET", "/api/v1/pools", headers={"Authorization": value})
+    problem(answer, 401, "unauthenticated")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_only_the_health_of_the_process_is_told_without_a_token(app: ASGIApp) -> None:
+    assert ask(app, "GET", "/healthz", headers={"Authorization": ""}).status == 200
+    assert ask(app, "GET", "/readyz", headers={"Authorization": ""}).status == 401
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1:80"])
+def test_a_host_that_is_not_this_servers_is_refused_even_for_health(app: ASGIApp, host: str) -> None:
+    problem(ask(app, "GET", "/healthz", headers={"Host": host}), 421, "wrong-host")
+
+
+@pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1", "[::1]:99", "[::1]", "LOCALHOST"])
+def test_loopback_names_are_served(app: ASGIApp, host: str) -> None:
+    assert ask(app, "GET", "/healthz", headers={"Host": host}).status == 200
+
+
+def test_an_unknown_route_is_a_problem_that_names_the_nearest(app: ASGIApp) -> None:
+    assert "/api/v1/pools" in str(problem(ask(app, "GET", "/api/v1/pool"), 404, "unknown-route")["help"])
+
+
+def test_a_method_that_a_route_does_not_take_is_a_problem_that_names_those_it_takes(app: ASGIApp) -> None:
+    answer = ask(app, "PUT", "/api/v1/pools")
+    problem(answer, 405, "method-not-allowed")
+    assert answer.headers["allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limt=3", "limt"),
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("limit=x", "limit"),
+        ("limit=%F0%9D%9F%8F", "limit"),
+    ],
+)
+def test_query_parameters_are_read_strictly(app: ASGIApp, query: str, field: str) -> None:
+    found = problem(ask(app, "GET", "/api/v1/pools", query=query), 422, "invalid-input")
+    assert found["errors"][0]["field"] == field  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("header", "value"), [("If-Match", "7"), ("If-Match", '"x"'), ("Idempotency-Key", "k" * 201)])
+def test_headers_are_read_strictly(app: ASGIApp, header: str, value: str) -> None:
+    found = problem(
+        ask(app, "POST", "/api/v1/pools", body={"name": "p"}, headers={header: value}), 422, "invalid-input"
+    )
+    assert found["errors"][0]["field"] == header  # type: ignore[index]
+
+
+def test_a_body_that_is_not_json_is_refused_with_line_and_column(app: ASGIApp) -> None:
+    found = problem(ask(app, "POST", "/api/v1/pools", body=b'{"name":\n  p}'), 400, "malformed-body")
+    assert found["numbers"] == {"line": 2, "column": 3}
+    assert "line 2, column 3" in str(found["detail"])
+
+
+def test_a_body_over_the_limit_is_refused_with_the_limit(app: ASGIApp) -> None:
+    found = problem(ask(app, "POST", "/api/v1/pools", body={"name": "p" * LIMIT}), 413, "body-too-large")
+    assert found["numbers"] == {"limit": LIMIT, "size": LIMIT + 12}
+
+
+def test_a_body_of_another_type_is_refused(app: ASGIApp) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    problem(ask(app, "POST", "/api/v1/pools", body=b"name=p", headers=headers), 415, "unsupported-media-type")
+
+
+def test_rules_that_contradict_are_told_with_field_value_and_what_is_possible(app: ASGIApp) -> None:
+    found = problem(ask(app, "GET", "/api/v1/policies"), 422, "invalid-rules")
+    error = {"field": "reserved.gpu", "message": "too much", "value": "9", "possible": "at most 4"}
+    assert found["errors"] == [error]
+
+
+def test_a_full_disk_is_said_and_retried_later(app: ASGIApp) -> None:
+    answer = ask(app, "DELETE", "/api/v1/pools/p")
+    problem(answer, 507, "disk-full")
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_an_unexpected_error_leaks_nothing_but_an_incident_that_the_log_has(
+    app: ASGIApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = ask(app, "GET", "/api/v1/pools/p")
+    found = problem(answer, 500, "internal-error")
+    incident = str(found["instance"]).removeprefix("urn:fairpool:incident:")
+    assert b"secret" not in answer.body
+    assert incident in caplog.text
+    assert "secret details" in caplog.text
+    assert TOKEN not in caplog.text
