@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field, NonNegativeInt
 
 from fairpool.wire.amounts import Amount, Amounts
-from fairpool.wire.model import Body, View
+from fairpool.wire.model import Body, Prose, View
 
 
 class PolicyCreate(Body):
@@ -80,7 +80,7 @@ class ProfileCreate(Body):
     name: str
     demand: Amounts
     pools: list[str]
-    description: str = Field(default="", max_length=1000)
+    description: Prose = ""
 
 
 class ProfileUpdate(Body):
@@ -88,7 +88,7 @@ class ProfileUpdate(Body):
 
     demand: Amounts | None = None
     pools: list[str] | None = None
-    description: str | None = Field(default=None, max_length=1000)
+    description: Prose | None = None
 
 
 class ProfileView(View):

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt
 
 from fairpool.wire.amounts import Amounts
-from fairpool.wire.model import Body, View
+from fairpool.wire.model import Body, Labels, Line, Prose, View
 from fairpool.wire.policies import PolicyView
 
 NodeState = Literal["ready", "cordoned", "down", "unknown"]
@@ -20,8 +20,8 @@ class NodeSpec(Body):
     name: str
     capacity: Amounts
     state: NodeState = "ready"
-    gpu_type: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
+    gpu_type: Line = ""
+    labels: Labels = Field(default_factory=dict, max_length=64)
 
 
 class PoolCreate(Body):
@@ -40,7 +40,7 @@ class PoolCreate(Body):
     placement: Literal["pack", "spread"] = "pack"
     max_bypass_s: NonNegativeInt = 600
     components: list[str] = Field(default_factory=list)
-    description: str = Field(default="", max_length=1000)
+    description: Prose = ""
 
 
 class PoolUpdate(Body):
@@ -59,7 +59,7 @@ class PoolUpdate(Body):
     placement: Literal["pack", "spread"] | None = None
     max_bypass_s: NonNegativeInt | None = None
     components: list[str] | None = None
-    description: str | None = Field(default=None, max_length=1000)
+    description: Prose | None = None
     evict_borrowers: bool = False
 
 
@@ -67,7 +67,7 @@ class NodeUpdate(Body):
     """What changes of one node."""
 
     state: NodeState | None = None
-    labels: dict[str, str] | None = None
+    labels: Labels | None = Field(default=None, max_length=64)
 
 
 class NodeView(View):

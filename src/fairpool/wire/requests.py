@@ -8,11 +8,14 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from fairpool.wire.amounts import Amount, Amounts
-from fairpool.wire.model import Body, View
+from fairpool.wire.model import Body, Labels, Line, Prose, View
 from fairpool.wire.problems import Problem
 from fairpool.wire.values import RequestStatus
 
 DEFAULT_LEASE_S = 60
+MAX_PARTS = 1_000
+"""Nodes that one request can span."""
+
 MAX_BULK = 10_000
 """Requests in one bulk creation, and leases in one bulk renewal."""
 
@@ -32,8 +35,8 @@ class RequestCreate(Body):
     """
 
     demand: Amounts | None = None
-    parts: list[Amounts] | None = None
-    node_count: PositiveInt = 1
+    parts: list[Amounts] | None = Field(default=None, max_length=MAX_PARTS)
+    node_count: PositiveInt = Field(default=1, le=MAX_PARTS)
     subjects: list[str] = Field(default_factory=list, max_length=100)
     pool: str | None = None
     profile: str | None = None
@@ -43,11 +46,11 @@ class RequestCreate(Body):
     wait_timeout_s: NonNegativeInt | None = None
     lease_s: PositiveInt = Field(default=DEFAULT_LEASE_S, le=86_400)
     retry_of: str | None = None
-    name: str = Field(default="", max_length=200)
+    name: Line = ""
     run: str | None = None
     step: str | None = None
-    labels: dict[str, str] = Field(default_factory=dict, max_length=64)
-    idempotency_key: str | None = Field(default=None, max_length=200)
+    labels: Labels = Field(default_factory=dict, max_length=64)
+    idempotency_key: Line | None = Field(default=None, min_length=1)
 
 
 class RequestBulkCreate(Body):
@@ -198,10 +201,10 @@ class RequestRelease(Body):
     """Lets go of what a request holds. force: by an operator, though it is not theirs. reason: for the history."""
 
     force: bool = False
-    reason: str = Field(default="", max_length=500)
+    reason: Prose = ""
 
 
 class RequestCancel(Body):
     """Withdraws a request. reason: for the history."""
 
-    reason: str = Field(default="", max_length=500)
+    reason: Prose = ""

@@ -7,18 +7,18 @@ from datetime import datetime
 from pydantic import Field, NonNegativeInt
 
 from fairpool.wire.amounts import Amounts
-from fairpool.wire.model import Body, View
+from fairpool.wire.model import Body, Labels, Line, Prose, View
 from fairpool.wire.values import RequestStatus, RunStatus
 
 
 class RunCreate(Body):
     """A run begins. kind: ``pipeline`` or ``command``. stack: by name or id; None for the active one."""
 
-    name: str = Field(max_length=200)
-    kind: str = Field(default="pipeline", max_length=40)
+    name: Line
+    kind: Line = "pipeline"
     stack: str | None = None
-    labels: dict[str, str] = Field(default_factory=dict, max_length=64)
-    user: str = Field(default="", max_length=200)
+    labels: Labels = Field(default_factory=dict, max_length=64)
+    user: Line = ""
 
 
 class RunUpdate(Body):
@@ -31,10 +31,10 @@ class RunUpdate(Body):
 class StepCreate(Body):
     """A step of a run begins. index: its place among the steps of that name. log: where its output is kept."""
 
-    name: str = Field(max_length=200)
+    name: Line
     index: NonNegativeInt = 0
-    component: str = ""
-    log: str = Field(default="", max_length=1000)
+    component: Line = ""
+    log: Prose = ""
     settings: Amounts = Field(default_factory=dict)
 
 
@@ -47,9 +47,9 @@ class StepUpdate(Body):
     status: RunStatus | None = None
     request: str | None = None
     attempt: NonNegativeInt | None = None
-    log: str | None = Field(default=None, max_length=1000)
+    log: Prose | None = None
     error: str | None = Field(default=None, max_length=10_000)
-    checkpoint: str | None = Field(default=None, max_length=1000)
+    checkpoint: Prose | None = None
 
 
 class StepRequestView(View):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from fairpool.wire.model import Body, View
+from fairpool.wire.model import Body, Line, Prose, View
 
 ComponentKind = Literal["orchestrator", "step_operator", "artifact_store"]
 
@@ -21,17 +21,17 @@ class ComponentCreate(Body):
 
     name: str
     kind: ComponentKind = "orchestrator"
-    flavor: str = "local"
+    flavor: Line = "local"
     config: dict[str, JsonValue] = Field(default_factory=dict)
-    description: str = Field(default="", max_length=1000)
+    description: Prose = ""
 
 
 class ComponentUpdate(Body):
     """What changes of a component; fields that are left out stay."""
 
-    flavor: str | None = None
+    flavor: Line | None = None
     config: dict[str, JsonValue] | None = None
-    description: str | None = Field(default=None, max_length=1000)
+    description: Prose | None = None
 
 
 class ComponentView(View):
@@ -59,7 +59,7 @@ class StackCreate(Body):
     orchestrator: str
     step_operators: list[str] = Field(default_factory=list)
     artifact_store: str | None = None
-    description: str = Field(default="", max_length=1000)
+    description: Prose = ""
 
 
 class StackUpdate(Body):
@@ -68,7 +68,7 @@ class StackUpdate(Body):
     orchestrator: str | None = None
     step_operators: list[str] | None = None
     artifact_store: str | None = None
-    description: str | None = Field(default=None, max_length=1000)
+    description: Prose | None = None
 
 
 class StackView(View):

@@ -72,3 +72,17 @@ def test_every_slug_has_an_exit_code_and_an_unknown_one_is_a_failure() -> None:
     assert set(EXIT_CODES) == set(Slug)
     assert exit_code("not-found") == 3
     assert exit_code("from-the-future") == 1
+
+
+@pytest.mark.parametrize("field", ["name", "labels"])
+def test_no_control_character_gets_into_what_terminals_show(field: str) -> None:
+    value = {"k": "a\x1b[31m"} if field == "labels" else "a\x1b[31m"
+    problems = refused(RequestCreate, {"demand": {}, field: value})
+    ((message, shown, possible),) = problems.values()
+    assert "control character '\\x1b'" in message
+    assert "\x1b" not in message + shown
+    assert possible == "printable characters on one line"
+
+
+def test_one_request_cannot_ask_for_more_parts_than_anybody_has_nodes() -> None:
+    assert "node_count" in refused(RequestCreate, {"demand": {}, "node_count": 10**9})

@@ -1,0 +1,75 @@
+"""From what callers send to the values of the core. Refusals of the core get the field's path in the body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from fairpool.core import amounts
+from fairpool.core.amounts import Amounts
+from fairpool.core.errors import InvalidInput
+from fairpool.core.policies import Subject
+from fairpool.core.pools import Node, NodeState
+from fairpool.core.requests import Demand
+from fairpool.wire.pools import NodeSpec
+from fairpool.wire.requests import RequestCreate
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+def at(field: str, make: Callable[[Given], Made], given: Given) -> Made:
+    """`make(given)`, with `field` put before the path of what it refuses."""
+    try:
+        return make(given)
+    except InvalidInput as error:
+        raise error.at(field) from None
+
+
+def vector(field: str, units: Mapping[str, object]) -> Amounts:
+    """Amounts as sent, as the core's vector; zeros are left out."""
+    return at(field, amounts.vector, units)
+
+
+def vector_with_zeros(field: str, units: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """Amounts as sent, with zeros: a limit of 0 forbids, and a capacity of 0 removes a key."""
+    given = dict(vector(field, units))
+    return tuple(sorted((key, given.get(key, 0)) for key in units))
+
+
+def subjects(field: str, texts: Sequence[str]) -> tuple[Subject, ...]:
+    """Subjects as sent, each once, in the order given."""
+    return tuple(dict.fromkeys(at(f"{field}.{index}", Subject.parse, text) for index, text in enumerate(texts)))
+
+
+def nodes(field: str, specs: Iterable[NodeSpec]) -> tuple[Node, ...]:
+    """Nodes as sent."""
+    return tuple(at(f"{field}.{index}", _node, spec) for index, spec in enumerate(specs))
+
+
+def _node(spec: NodeSpec) -> Node:
+    return Node(
+        name=spec.name,
+        capacity=vector("capacity", spec.capacity),
+        state=NodeState(spec.state),
+        gpu_type=spec.gpu_type,
+        labels=tuple(sorted(spec.labels.items())),
+    )
+
+
+def demand(body: RequestCreate) -> Demand | None:
+    """The demand of a request; None where its profile is to say it."""
+    if body.parts is not None:
+        if body.demand is not None or body.node_count != 1:
+            other = "demand" if body.demand is not None else "node_count"
+            raise InvalidInput(
+                f"a request has either 'parts' or '{other}'", field="parts", possible="parts that are not all equal"
+            )
+        parts = tuple(vector(f"parts.{index}", part) for index, part in enumerate(body.parts))
+        return at("parts", Demand, parts)
+    if body.demand is None:
+        if body.profile is None:
+            raise InvalidInput("missing", field="demand", possible='what one part needs, such as {"gpu": 1}')
+        return None
+    part = vector("demand", body.demand)
+    return at("demand", lambda one: Demand.of(one, body.node_count), part)
