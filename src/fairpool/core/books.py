@@ -27,6 +27,7 @@ class PoolBooks:
         "dedicated",
         "ends",
         "evict_borrowers",
+        "excused",
         "free_after",
         "free_now",
         "leaving",
@@ -50,6 +51,7 @@ class PoolBooks:
         self.claims: dict[RequestId, None] = {}  # requests for which something is kept here, oldest first
         self.leaving = 0  # how many allocations are preempting
         self.ends: dict[RequestId, Instant] = {}  # when running work of known length will have ended
+        self.excused: dict[tuple[str, str], int] = {}  # usage that a falling bound left above it, for the audit
         self.evict_borrowers = False  # an operator asked for it (S9); done at the next decision
 
     @property
@@ -136,6 +138,22 @@ class PoolBooks:
         books = self.policies[policy]
         if books.retired and not books.by_precedence:
             del self.policies[policy]
+
+    def excuse(self) -> None:
+        """Remember what already exceeds a bound that fell, so that the audit complains only when it grows."""
+        self.excused.clear()
+        for policy_id, books in self.policies.items():
+            for key, value in books.used_now.items():
+                self._excuse("capacity", key, value, add=True)
+                self._excuse(f"limit {policy_id}", key, value)
+                self._excuse(f"reserved {policy_id}", key, books.firm_now.get(key, 0))
+        for held in self.allocations.values():
+            for place, part in zip(held.parts, held.request.demand.parts, strict=True):
+                for key, value in part:
+                    self._excuse(f"node {place.node}", key, value, add=True)
+
+    def _excuse(self, bound: str, key: str, value: int, *, add: bool = False) -> None:
+        self.excused[bound, key] = value + (self.excused.get((bound, key), 0) if add else 0)
 
     def post_claim(self, claim: Claim, request: Request, sign: int) -> None:
         """Keep (+1) or let go of (-1) what a claim keeps."""

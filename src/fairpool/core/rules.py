@@ -55,6 +55,8 @@ def change_rules(world: World, event: RuleEvent) -> None:
             world.routes.require_policy = event.require_policy
     if not isinstance(event, ev.BorrowersEvicted):
         _look_again(world)
+        for books in world.books.values():
+            books.excuse()
 
 
 def _pool(world: World, pool: PoolId) -> PoolBooks:

@@ -159,6 +159,8 @@ class World:
             world.enqueue(request)
         for claim in snapshot.claims:
             world.post_claim(claim)
+        for books in world.books.values():
+            books.excuse()
         return world
 
     def copy(self) -> World:
