@@ -84,11 +84,10 @@ def _nodes_and_devices(pool: PoolBooks) -> Iterator[Violation]:
             on_node = nodes.setdefault(place.node, {})
             for key, value in part:
                 on_node[key] = on_node.get(key, 0) + value
-    for (node, device), share in devices.items():
+    for (name, device), share in devices.items():
         if share > WHOLE:
-            yield Violation(
-                invariant="INV-4", text=f"device {device} of node {node!r} is given out {show(share)} times"
-            )
+            text = f"device {device} of node {name!r} is given out {show(share)} times"
+            yield Violation(invariant="INV-4", text=text)
     for node in pool.pool.nodes:
         for key, capacity in node.capacity:
             bound = max(capacity, pool.excused.get((f"node {node.name}", key), 0))
@@ -139,7 +138,8 @@ def _books_agree(world: World) -> Iterator[Violation]:
                 ours = {key: value for key, value in getattr(policy, name).items() if value}
                 theirs = {key: value for key, value in getattr(other.policies[policy_id], name).items() if value}
                 if ours != theirs:
-                    yield Violation(invariant="INV-8", text=f"policy {policy_id}: {name} is {ours}, recounted {theirs}")
+                    text = f"policy {policy_id}: {name} is {ours}, recounted {theirs}"
+                    yield Violation(invariant="INV-8", text=text)
 
 
 def _at_rest(world: World, now: Instant) -> Iterator[Violation]:

@@ -1,4 +1,4 @@
-"""When a waiting request will start, as far as that is known: the planner run forward over what is known to end (S37)."""
+"""When a waiting request will start, as far as is known: the planner run forward over what is known to end (S37)."""
 
 from __future__ import annotations
 
