@@ -46,7 +46,8 @@ class Metrics:
         """Everything counted, with the gauges given, as Prometheus reads it."""
         with self._lock:
             calls, seconds = dict(self._calls), dict(self._seconds)
-        lines = ["# TYPE fairpool_http_requests_total counter"]
+        lines = ["# TYPE fairpool_http_requests_under_way gauge", f"fairpool_http_requests_under_way {self.under_way}"]
+        lines.append("# TYPE fairpool_http_requests_total counter")
         lines += [_line("fairpool_http_requests_total", labels, value) for labels, value in sorted(calls.items())]
         lines.append("# TYPE fairpool_http_request_seconds_total counter")
         lines += [_line("fairpool_http_request_seconds_total", labels, v) for labels, v in sorted(seconds.items())]
