@@ -74,6 +74,8 @@ class _Search:
             if other is not policy and (borrowers := self._mature(other.borrowers(), other))
         ]
         self.out: dict[RequestId, Allocation] = {}
+        self.only_by_reclaim = {other.policy.id for other, _ in self.others if not self._outranks(other)}
+        self.out_by_reclaim = 0  # how many are out whom only a reservation gives the right to evict
         self.node_looked_at = False
 
     def _mature(self, allocations: Iterable[Allocation], policy: PolicyBooks) -> list[Allocation]:
@@ -179,12 +181,7 @@ class _Search:
 
     def _still_right(self) -> bool:
         """Whether everybody who is out may be evicted, given the own work that is out."""
-        ours = self.policy.policy.id
-        return self._may_reclaim() or all(
-            victim.policy == ours or self._outranks(self.pool.policies[victim.policy])
-            for victim in self.out.values()
-            if victim.policy is not None
-        )
+        return not self.out_by_reclaim or self._may_reclaim()
 
     def _may_take_from(self, other: PolicyBooks) -> bool:
         return self._may_reclaim() or self._outranks(other)
@@ -212,14 +209,18 @@ class _Search:
         return any(self.pool.nodes.has_place_after(parts, node) for node in near)
 
     def _take(self, victim: Allocation) -> None:
-        assert victim.policy is not None
-        self.pool.shift(victim.policy, victim.request, victim.parts, 0, -1)
+        self._shift(victim, -1)
         self.out[victim.request.id] = victim
 
     def _put_back(self, victim: Allocation) -> None:
-        assert victim.policy is not None
-        self.pool.shift(victim.policy, victim.request, victim.parts, 0, 1)
+        self._shift(victim, 1)
         del self.out[victim.request.id]
+
+    def _shift(self, victim: Allocation, sign: int) -> None:
+        assert victim.policy is not None
+        self.pool.shift(victim.policy, victim.request, victim.parts, 0, sign)
+        if victim.policy in self.only_by_reclaim:
+            self.out_by_reclaim -= sign
 
     def put_all_back(self) -> None:
         """Have the books as they were."""

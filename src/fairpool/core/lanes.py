@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import PolicyId
-from fairpool.core.ordering import Standing, standing
+from fairpool.core.ordering import Standing, fair_share
 from fairpool.core.queue import Queue
 from fairpool.core.requests import Request
-from fairpool.core.shares import PolicyBooks
+from fairpool.core.shares import PolicyBooks, is_entitled
 from fairpool.core.waiting import Place, RequestClass, place_of
 
 
@@ -26,72 +26,83 @@ class Turn(NamedTuple):
     request: Request
 
 
+_Waiting = tuple[Place, int, RequestClass]  # the head's place, a number that tells classes apart, the class
+_Lane = dict[tuple[bool, bool], list[_Waiting]]  # (borrowing, preemptible) -> a heap of classes
 _Entry = tuple[Standing, int, str, PolicyId, int]  # standing, 7 first queued, 8 id; then whose lane, and its edition
 
 
 class Lanes:
-    """What is left to consider in one pass over a pool."""
+    """What is left to consider in one pass over a pool.
+
+    During a pass usage only grows, so that a class can only fall from entitled to borrowing: it changes its lane when
+    its turn comes, and a grant costs the same however many classes the policy has.
+    """
 
     def __init__(self, pool: PoolBooks, queue: Queue) -> None:
         self._pool = pool
         self._queue = queue
         self._entries: list[_Entry] = []
-        self._lanes: dict[tuple[PolicyId, Standing], list[tuple[Place, int, RequestClass]]] = {}
+        self._lanes: dict[PolicyId, _Lane] = {}
         self._editions: dict[PolicyId, int] = {}
-        self._left: dict[PolicyId, dict[int, RequestClass]] = {}
+        self._numbers = 0
         for policy in pool.policies.values():
             classes = queue.classes_of(policy.policy.id)
             if classes:
-                self._left[policy.policy.id] = dict(enumerate(classes))
-                self.rank_again(policy)
+                self._lanes[policy.policy.id] = {}
+                for home in classes:
+                    self._join(policy, home)
+                self._rank(policy)
 
-    def rank_again(self, policy: PolicyBooks) -> None:
-        """The policy's usage changed: rank what is left of it anew."""
-        key = policy.policy.id
-        left = self._left.get(key)
-        if not left:
+    def _join(self, policy: PolicyBooks, home: RequestClass) -> None:
+        """Put a class into the lane of its policy where it belongs."""
+        head = self._queue.head(home)
+        if head is None:
             return
-        edition = self._editions[key] = self._editions.get(key, 0) + 1
-        lanes: dict[Standing, list[tuple[Place, int, RequestClass]]] = {}
-        for index, home in list(left.items()):
-            head = self._queue.head(home)
-            if head is None:
-                del left[index]
-                continue
-            placed = standing(self._pool, policy, home.demand.total, home.preemptible)
-            heappush(lanes.setdefault(placed, []), (place_of(head), index, home))
-        for placed, lane in lanes.items():
-            self._lanes[key, placed] = lane
-            self._push(key, placed, edition)
+        self._numbers += 1
+        waiting = (place_of(head), self._numbers, home)
+        key = (not is_entitled(policy, home.demand.total, home.preemptible), home.preemptible)
+        lanes = self._lanes[policy.policy.id]
+        if key in lanes:
+            heappush(lanes[key], waiting)
+        else:
+            lanes[key] = [waiting]
 
-    def _push(self, policy: PolicyId, placed: Standing, edition: int) -> None:
-        lane = self._lanes[policy, placed]
-        if lane:
-            (_, queued_at, request), _, _ = lane[0]
-            heappush(self._entries, (placed, queued_at, request, policy, edition))
+    def _rank(self, policy: PolicyBooks) -> None:
+        """Enter the policy's lanes anew: its share, or who heads them, has changed."""
+        key = policy.policy.id
+        edition = self._editions[key] = self._editions.get(key, 0) + 1
+        priority = -policy.policy.priority
+        for (borrowing, preemptible), lane in self._lanes[key].items():
+            if lane:
+                share = fair_share(self._pool, policy) if borrowing else 0
+                _, queued_at, request = lane[0][0]
+                heappush(self._entries, ((borrowing, priority, preemptible, share), queued_at, request, key, edition))
 
     def next(self) -> Turn | None:
-        """The next class in order with its head, or None when the pass is over. The class is taken out: give it back
-        with `rank_again` after a grant, which `keep` prepares."""
+        """The next class in order with its head, or None when the pass is over.
+
+        The class is taken out of the pass; after a grant `keep` puts it back.
+        """
         while self._entries:
-            placed, _, request_id, policy, edition = heappop(self._entries)
-            if self._editions[policy] != edition:
+            placed, _, request_id, key, edition = heappop(self._entries)
+            if self._editions[key] != edition:
                 continue
-            _, index, home = heappop(self._lanes[policy, placed])
+            policy = self._pool.policies[key]
+            lane = self._lanes[key][placed[0], placed[2]]
+            home = heappop(lane)[2]
             head = self._queue.head(home)
-            if head is None or head.id != request_id:  # it left through another pool
-                if head is not None:
-                    heappush(self._lanes[policy, placed], (place_of(head), index, home))
-                else:
-                    self._left[policy].pop(index, None)
-                self._push(policy, placed, edition)
+            fell = not placed[0] and not is_entitled(policy, home.demand.total, home.preemptible)
+            if fell or head is None or head.id != request_id:  # it belongs elsewhere, or left through another pool
+                self._join(policy, home)
+                self._rank(policy)
                 continue
-            self._left[policy].pop(index, None)
-            self._push(policy, placed, edition)
-            return Turn(self._pool.policies[policy], home, head)
+            if lane:
+                _, queued_at, request = lane[0][0]
+                heappush(self._entries, (placed, queued_at, request, key, edition))
+            return Turn(policy, home, head)
         return None
 
     def keep(self, turn: Turn) -> None:
-        """Consider the class again in this pass: its head has gone, others may follow."""
-        left = self._left[turn.policy.policy.id]
-        left[max(left, default=-1) + 1] = turn.home
+        """Consider the class again in this pass: its head has gone and others may follow."""
+        self._join(turn.policy, turn.home)
+        self._rank(turn.policy)

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from fairpool.core.amounts import Amounts
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import RequestId
 from fairpool.core.pools import Ordering
 from fairpool.core.requests import Allocation, Request
 from fairpool.core.shares import PolicyBooks, dominant_borrowed_share, is_entitled
 
+Standing = tuple[bool, int, bool, int]
+"""How a pool ranks one policy's requests of one kind; criterion 1 stands apart: claims are served before all others.
 
-class Standing(NamedTuple):
-    """How a pool ranks one policy's requests of one kind. Criterion 1 stands apart: claims are served before all."""
-
-    borrowing: bool  # 2 entitled before borrowing
-    priority: int  # 3 policy priority, highest first
-    preemptible: bool  # 4 firm before preemptible
-    share: int  # 5 among borrowers: dominant borrowed share over weight, lowest first
-
+2 entitled (False) before borrowing (True), 3 policy priority, highest first (negated), 4 firm (False) before
+preemptible (True), 5 among borrowers the dominant borrowed share over weight, lowest first (0 for the entitled and in
+a pool that is set to fifo).
+"""
 
 Rank = tuple[Standing, int, str]
 """Standing, then 7 the time first queued and 8 the id. Criterion 6, the request's own priority, only orders requests
 inside their policy: there it comes before 7 and 8; between policies their heads are compared without it."""
 
 
-def standing(pool: PoolBooks, policy: PolicyBooks, amounts: tuple[tuple[str, int], ...], preemptible: bool) -> Standing:
+def standing(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts, preemptible: bool) -> Standing:
     """Criteria 2 to 5 for requests of `policy` with that demand."""
-    borrowing = not is_entitled(policy, amounts, preemptible)
-    fair = borrowing and pool.pool.ordering is Ordering.FAIR
-    share = dominant_borrowed_share(policy, policy.used_now, pool.capacity) if fair else 0
-    return Standing(borrowing, -policy.policy.priority, preemptible, share)
+    if is_entitled(policy, amounts, preemptible):
+        return (False, -policy.policy.priority, preemptible, 0)
+    return (True, -policy.policy.priority, preemptible, fair_share(pool, policy))
+
+
+def fair_share(pool: PoolBooks, policy: PolicyBooks) -> int:
+    """Criterion 5: what the policy has borrowed already, in proportion to what it deserves."""
+    if pool.pool.ordering is Ordering.FIFO:
+        return 0
+    return dominant_borrowed_share(policy, policy.used_now, pool.capacity)
 
 
 def rank(placed: Standing, request: Request) -> Rank:

@@ -44,16 +44,18 @@ def decide(world: World, now: Instant) -> Plan:
 
 def own_obstacle(policy: PolicyBooks, demand: Demand, preemptible: bool) -> Reason | None:
     """What the policy's own rights hold back: such a request blocks nobody and holds nothing (S25)."""
-    return limit_in_use(policy, demand.total) or reservation_in_use(policy, demand.total, preemptible)
+    limit = limit_in_use(policy, demand.total) if policy.limit else None
+    return limit or (None if preemptible else reservation_in_use(policy, demand.total, preemptible))
 
 
 def room(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> Places | Reason:
     """Where the pool has room for the demand now, or the first thing in the way."""
+    amounts = demand.total
     return (
         pool_draining(pool, policy)
-        or pool_full(pool, policy, demand.total)
-        or dedicated_to_others(pool, policy, demand.total)
-        or kept_for_eviction(pool, policy, demand.total)
+        or pool_full(pool, policy, amounts)
+        or (dedicated_to_others(pool, policy, amounts) if pool.dedicated else None)
+        or kept_for_eviction(pool, policy, amounts)
         or place(pool, policy, demand)
     )
 
@@ -272,7 +274,6 @@ class _Decision:
 
         def _again(self, turn: Turn) -> None:
             self.lanes.keep(turn)
-            self.lanes.rank_again(turn.policy)
 
         def _start(self, turn: Turn, places: Places) -> None:
             """Grant here, or in a pool that the request prefers and that can take it (S26)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fairpool.core.amounts import WHOLE, Amounts, get, show
@@ -29,6 +29,13 @@ class Subject:
 
     kind: SubjectKind
     name: str
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.kind.value, self.name)))
+
+    def __hash__(self) -> int:
+        return self._hash  # asked for at every submission, and an enum's own hash is slow
 
     def __str__(self) -> str:
         return f"{self.kind.value}:{self.name}"
@@ -128,20 +135,20 @@ def check_rules(pool: Pool, policies: Iterable[Policy]) -> None:
 
 def _check_policy(pool: Pool, policy: Policy, known: set[str], capacity: Amounts) -> None:
     limits = dict(policy.limit)
-    for field, amounts in (("reserved", policy.reserved), ("limit", policy.limit)):
+    for name, amounts in (("reserved", policy.reserved), ("limit", policy.limit)):
         for key, value in amounts:
             if key not in known:
                 raise InvalidRules(
                     f"pool {pool.name!r} has no {key!r}",
-                    field=f"{field}.{key}",
+                    field=f"{name}.{key}",
                     value=key,
                     possible=", ".join(sorted(known)) or "nothing: the pool is empty",
                 )
             if value > get(capacity, key):
                 raise InvalidRules(
-                    f"{field} {show(value)} of {key!r} for {policy.subject} is over the capacity "
+                    f"{name} {show(value)} of {key!r} for {policy.subject} is over the capacity "
                     f"{show(get(capacity, key))} of pool {pool.name!r}",
-                    field=f"{field}.{key}",
+                    field=f"{name}.{key}",
                     value=show(value),
                     possible=f"at most {show(get(capacity, key))}",
                 )

@@ -92,11 +92,9 @@ class Queue:
 
     def head(self, home: RequestClass) -> Request | None:
         """The first member of a class."""
-        if not self._journal.active:
-            return home.head([])
         passed: list[Place] = []
         head = home.head(passed)
-        if passed:
+        if passed and self._journal.active:
             self._journal.record(lambda: home.restore(passed))
         return head
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get, show, total
@@ -45,7 +45,8 @@ class Demand:
     """
 
     parts: tuple[Amounts, ...]
-    total: Amounts = ()
+    total: Amounts = field(default=(), init=False, compare=False)
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -60,6 +61,10 @@ class Demand:
                     possible="a whole number, or a fraction below one (S2)",
                 )
         object.__setattr__(self, "total", total(self.parts))
+        object.__setattr__(self, "_hash", hash(self.parts))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def of(cls, part: Amounts, count: int = 1) -> Demand:

@@ -164,7 +164,11 @@ def borrowing_of(
 
 def fits_reservation(used: dict[str, int], amounts: Amounts, books: PolicyBooks) -> bool:
     """Whether `used` and the amounts together stay inside the reservation, on each bounded key of the amounts (S21)."""
-    return all(used.get(key, 0) + value <= books.reserved.get(key, 0) for key, value in amounts if key in books.bounded)
+    reserved, bounded = books.reserved, books.bounded
+    for key, value in amounts:  # noqa: SIM110 (a plain loop is twice as fast, and every pass asks this of every class)
+        if key in bounded and used.get(key, 0) + value > reserved.get(key, 0):
+            return False
+    return True
 
 
 def is_entitled(books: PolicyBooks, amounts: Amounts, preemptible: bool) -> bool:
@@ -175,8 +179,10 @@ def is_entitled(books: PolicyBooks, amounts: Amounts, preemptible: bool) -> bool
 def dominant_borrowed_share(books: PolicyBooks, used: dict[str, int], capacity: dict[str, int]) -> int:
     """The largest, over keys, of usage above reservation divided by capacity, divided by weight; in 2^-80 (S23)."""
     share = 0
+    reserved = books.reserved
     for key, value in used.items():
-        over = value - books.reserved.get(key, 0)
+        over = value - reserved.get(key, 0)
         if over > 0 and key in books.bounded:
-            share = max(share, over * RESOLUTION * WHOLE // (max(capacity.get(key, 0), 1) * books.policy.weight))
+            of_key = over * RESOLUTION * WHOLE // (max(capacity.get(key, 0), 1) * books.policy.weight)
+            share = max(share, of_key)
     return share
