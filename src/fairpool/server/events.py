@@ -1,0 +1,41 @@
+"""The event stream: history as server-sent events, from where a reader left off."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from fairpool.server.watching import EVERYTHING, Watch, wait
+from fairpool.wire.events import Event
+
+READ_AT_ONCE = 500
+_HEARTBEAT_S = 15.0
+"""After so much silence a comment is sent, so that proxies and readers know that the stream lives."""
+
+Read = Callable[[int, int], Awaitable[Sequence[Event]]]
+"""The events after an id, oldest first, at most so many."""
+
+
+async def stream(read: Read, watch: Watch, *, after: int, matches: Callable[[Event], bool]) -> AsyncIterator[bytes]:
+    """Server-sent events after `after`, now and as they happen, until the reader hangs up or the server stops.
+
+    What does not match is skipped here rather than in `read`, so that its ids count as seen.
+    """
+    yield b"retry: 1000\n\n"
+    with watch.watching(EVERYTHING) as changed:
+        while True:
+            changed.clear()
+            found = await read(after, READ_AT_ONCE)
+            for event in found:
+                after = event.id
+                if matches(event):
+                    yield encoded(event)
+            if watch.closing:
+                return
+            if len(found) < READ_AT_ONCE and not await wait(changed, _HEARTBEAT_S):
+                # Its id lets a reader who comes back skip what did not concern it.
+                yield f": nothing new\nid: {after}\n\n".encode()
+
+
+def encoded(event: Event) -> bytes:
+    """One event as the stream carries it: id, name, and the JSON in one data line."""
+    return f"id: {event.id}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n".encode()
