@@ -1,0 +1,397 @@
+"""What a store keeps, as values: declared objects, requests, runs and steps, history.
+
+What the decisions look at is the core's (`Pool`, `Request`, …); a record adds what people want to know besides: names,
+versions, times, owners. Times are `Instant` (microseconds, UTC). A `Document` is plain JSON: dicts with text keys,
+lists (no tuples), text, numbers, booleans, None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Generic, Never, TypeAlias, TypeVar
+
+from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
+from fairpool.core.plan import Claim
+from fairpool.core.policies import Policy, Profile
+from fairpool.core.pools import Pool
+from fairpool.core.reasons import Reason
+from fairpool.core.requests import Allocation, Eviction, PartPlacement, Request, Status
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Document: TypeAlias = Mapping[str, Json]
+"""Plain JSON, to be treated as frozen."""
+
+EMPTY: Mapping[str, Never] = MappingProxyType({})
+"""An empty document, and an empty mapping of anything else."""
+
+DEFAULT_WORKSPACE = "default"
+SETTINGS_ID = "settings"
+"""Id and name of the one `Kind.SETTINGS` object of a workspace; its spec may say `require_policy` (S15)."""
+
+
+class Kind(StrEnum):
+    """The kinds of things that have a history. The first six are declared: people write them down and change them."""
+
+    POOL = "pool"
+    POLICY = "policy"
+    PROFILE = "profile"
+    COMPONENT = "component"
+    STACK = "stack"
+    SETTINGS = "settings"
+    REQUEST = "request"
+    RUN = "run"
+    STEP = "step"
+
+
+DECLARED = (Kind.POOL, Kind.POLICY, Kind.PROFILE, Kind.COMPONENT, Kind.STACK, Kind.SETTINGS)
+
+Spec = Pool | Policy | Profile | Document
+SpecT_co = TypeVar("SpecT_co", bound=Spec, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared(Generic[SpecT_co]):
+    """An object that people declare: a pool, policy or profile with its core value, a component, stack or the
+    workspace's settings as a document.
+
+    name: unique per kind and workspace; of a policy, ``pool-name/subject`` (informative: what is unique is the pair).
+    version: counts the changes from 1; it is the ETag.
+    note: what is said about it besides (description, …) and does not concern any decision.
+    """
+
+    kind: Kind
+    id: str
+    name: str
+    spec: SpecT_co
+    version: int = 1
+    created_at: Instant
+    updated_at: Instant
+    note: Document = EMPTY
+
+
+AnyDeclared = Declared[Pool] | Declared[Policy] | Declared[Profile] | Declared[Document]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What was said when a request was made, besides what decides on it. Never changes.
+
+    created_at: when it arrived (`Request.queued_at` may be earlier: a retry keeps its place, S24).
+    created_by: the principal that made it. name: for people ("train", the command's first word).
+    run, step: ids of the run and the step that it is an attempt of. retry_of: the preempted request that it repeats.
+    details: anything else worth showing (command text, host, launch description).
+    """
+
+    created_at: Instant
+    created_by: str = ""
+    name: str = ""
+    run: str = ""
+    step: str = ""
+    retry_of: str = ""
+    idempotency_key: str = ""
+    labels: Mapping[str, str] = EMPTY
+    details: Document = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a request holds or, once it has ended, held: the core's Allocation without the request.
+
+    pool_name, subject: as they were at the time, for when the pool or policy is gone.
+    eviction: that it must let go, or had to; kept after the end.
+    """
+
+    pool: PoolId | None
+    policy: PolicyId | None
+    parts: tuple[PartPlacement, ...]
+    granted_at: Instant
+    sequence: int
+    eviction: Eviction | None = None
+    pool_name: str = ""
+    subject: str = ""
+
+    @classmethod
+    def of(cls, allocation: Allocation, *, pool_name: str = "", subject: str = "") -> Grant:
+        """The grant that an allocation is."""
+        return cls(
+            pool=allocation.pool,
+            policy=allocation.policy,
+            parts=allocation.parts,
+            granted_at=allocation.granted_at,
+            sequence=allocation.sequence,
+            eviction=allocation.eviction,
+            pool_name=pool_name,
+            subject=subject,
+        )
+
+    def allocation(self, request: Request) -> Allocation:
+        """The allocation of the core that this is."""
+        return Allocation(
+            request=request,
+            pool=self.pool,
+            policy=self.policy,
+            parts=self.parts,
+            granted_at=self.granted_at,
+            sequence=self.sequence,
+            eviction=self.eviction,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Where a request is in its life: everything about it that changes, but for its lease.
+
+    version: counts the changes from 1; it is the ETag.
+    grant: None until it is granted, and for one that ended without a grant; kept when it ends.
+    claim: what evictions under way are freeing for it (only while it is queued).
+    reasons: why it was rejected. ended_by: who or what ended it ("owner", "alice", "lease lapsed", a request id).
+    """
+
+    status: Status
+    version: int = 1
+    grant: Grant | None = None
+    claim: Claim | None = None
+    ended_at: Instant | None = None
+    ended_by: str = ""
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Until when a live request is believed to have a living owner, and for how long a renewal lasts (S35)."""
+
+    until: Instant
+    length_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """A request with everything that a user sees of it. lease: None for one that needs no renewing."""
+
+    request: Request
+    submission: Submission
+    state: State
+    lease: Lease | None = None
+
+    @property
+    def id(self) -> RequestId:
+        """The request's id."""
+        return self.request.id
+
+    @property
+    def status(self) -> Status:
+        """Where it is in its life."""
+        return self.state.status
+
+    @property
+    def allocation(self) -> Allocation | None:
+        """What it holds now; None while it waits and after its end."""
+        grant = self.state.grant
+        return None if grant is None or self.state.status.is_final else grant.allocation(self.request)
+
+
+class RunStatus(StrEnum):
+    """Where a run or a step is, as its driver reports it."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is over."""
+        return self not in (RunStatus.PENDING, RunStatus.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A run of a pipeline or a command, as its driver reports it. Names need not be unique.
+
+    kind: ``pipeline`` or ``command``. stack: its name. details: anything else worth showing.
+    """
+
+    id: str
+    name: str
+    kind: str
+    status: RunStatus
+    created_at: Instant
+    version: int = 1
+    stack: str = ""
+    user: str = ""
+    labels: Mapping[str, str] = EMPTY
+    error: str = ""
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    details: Document = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """A step of a run, as its driver reports it.
+
+    index: its place among the steps of that name. request: the request of its current attempt; all of its attempts are
+    the requests whose `Submission.step` is its id. attempt: from 1; 0 before the first. log: where its output is kept.
+    """
+
+    id: str
+    run: str
+    name: str
+    status: RunStatus
+    created_at: Instant
+    index: int = 0
+    version: int = 1
+    component: str = ""
+    attempt: int = 0
+    request: str = ""
+    log: str = ""
+    error: str = ""
+    checkpoint: str = ""
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    details: Document = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One line of the history, as it goes into a commit (S34).
+
+    what: what happened ("queued", "allocated", "created", "capacity changed"); of a request, its new status.
+    actor: who did it ("user:alice", "scheduler"). cause: why ("submitted", "reclaim for request r-7", "lease lapsed").
+    before, after: only what changed, and short: this is written for every change of every request.
+    run: the run that it concerns, so that a run's events can be followed.
+    """
+
+    at: Instant
+    kind: Kind
+    object: str
+    what: str
+    name: str = ""
+    actor: str = ""
+    cause: str = ""
+    before: Document = EMPTY
+    after: Document = EMPTY
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """A change with its place in the history. seq counts all changes of a store; readers go on after the last seen."""
+
+    seq: int
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyUse:
+    """What an idempotency key was used for (S36).
+
+    fingerprint: of what was sent with it, so that the same key with another body can be refused.
+    """
+
+    key: str
+    kind: Kind
+    object: str
+    fingerprint: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Everything that one commit changes: all of it or nothing.
+
+    put: declared objects that appear or take the place of those with the same id. drop: kind and id; a pool goes with
+        its policies only where the batch drops them too.
+    inserted: new requests. updated: new states of known ones. renewed: leases, which leave no history.
+    runs, steps: appear, or take the place of those with the same id.
+    sequence: `World.sequence` after the batch; None where it did not change.
+    """
+
+    put: tuple[AnyDeclared, ...] = ()
+    drop: tuple[tuple[Kind, str], ...] = ()
+    inserted: tuple[RequestRecord, ...] = ()
+    updated: tuple[tuple[RequestId, State], ...] = ()
+    renewed: tuple[tuple[RequestId, Lease], ...] = ()
+    runs: tuple[RunRecord, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
+    keys: tuple[KeyUse, ...] = ()
+    changes: tuple[Change, ...] = ()
+    sequence: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not (
+            self.put or self.drop or self.inserted or self.updated or self.renewed
+            or self.runs or self.steps or self.keys or self.changes or self.sequence is not None
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leadership:
+    """Who is the one scheduler of a store. token: grows with every change of hands, so that a late writer is known."""
+
+    holder: str
+    token: int
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestQuery:
+    """Which requests; conditions that are given must all hold.
+
+    pool: an id: those granted there and, of those never granted, those that pool, policies and profiles let go there.
+    subject: ``team:vision``. labels: all of these. name: exactly. since, until: by `Submission.created_at`, until
+    exclusive.
+    """
+
+    statuses: frozenset[Status] = frozenset()
+    pool: str = ""
+    policy: str = ""
+    subject: str = ""
+    profile: str = ""
+    run: str = ""
+    step: str = ""
+    name: str = ""
+    retry_of: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunQuery:
+    """Which runs; conditions that are given must all hold."""
+
+    statuses: frozenset[RunStatus] = frozenset()
+    name: str = ""
+    user: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryQuery:
+    """Which history entries; conditions that are given must all hold."""
+
+    kind: Kind | None = None
+    object: str = ""
+    run: str = ""
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[Item]):
+    """Part of a list. next: what to pass as `cursor` for what follows; None at the end."""
+
+    items: tuple[Item, ...]
+    next: int | None = None
