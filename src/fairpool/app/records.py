@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Generic, Never, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.plan import Claim
@@ -20,12 +19,9 @@ from fairpool.core.pools import Pool
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Eviction, PartPlacement, Request, Status
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Document: TypeAlias = Mapping[str, Json]
 """Plain JSON, to be treated as frozen."""
-
-EMPTY: Mapping[str, Never] = MappingProxyType({})
-"""An empty document, and an empty mapping of anything else."""
 
 DEFAULT_WORKSPACE = "default"
 SETTINGS_ID = "settings"
@@ -69,7 +65,7 @@ class Declared(Generic[SpecT_co]):
     version: int = 1
     created_at: Instant
     updated_at: Instant
-    note: Document = EMPTY
+    note: Document = field(default_factory=dict)
 
 
 AnyDeclared = Declared[Pool] | Declared[Policy] | Declared[Profile] | Declared[Document]
@@ -92,8 +88,8 @@ class Submission:
     step: str = ""
     retry_of: str = ""
     idempotency_key: str = ""
-    labels: Mapping[str, str] = EMPTY
-    details: Document = EMPTY
+    labels: Mapping[str, str] = field(default_factory=dict)
+    details: Document = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,11 +219,11 @@ class RunRecord:
     version: int = 1
     stack: str = ""
     user: str = ""
-    labels: Mapping[str, str] = EMPTY
+    labels: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     started_at: Instant | None = None
     ended_at: Instant | None = None
-    details: Document = EMPTY
+    details: Document = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +249,7 @@ class StepRecord:
     checkpoint: str = ""
     started_at: Instant | None = None
     ended_at: Instant | None = None
-    details: Document = EMPTY
+    details: Document = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,8 +269,8 @@ class Change:
     name: str = ""
     actor: str = ""
     cause: str = ""
-    before: Document = EMPTY
-    after: Document = EMPTY
+    before: Document = field(default_factory=dict)
+    after: Document = field(default_factory=dict)
     run: str = ""
 
 
