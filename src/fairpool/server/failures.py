@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
+from typing import Final
 
+from fairpool.app.store_errors import (
+    KeyUsed,
+    MissingReference,
+    NameTaken,
+    NodeTaken,
+    PolicyExists,
+    StaleLeader,
+    StoreFull,
+    StoreUnavailable,
+)
 from fairpool.core.errors import IllegalTransition, InvalidInput, InvalidRules, UnknownObject
 from fairpool.server.problems import Refused
 from fairpool.wire.problems import FieldProblem, Slug
@@ -14,17 +26,36 @@ def refusal_of(error: Exception) -> Refused | None:
     """What a caller is told about `error`, or None where it is a bug."""
     if isinstance(error, Refused):
         return error
-    if isinstance(error, InvalidRules):
-        return _field(Slug.RULES, error)
-    if isinstance(error, InvalidInput):
-        return _field(Slug.INVALID, error)
-    if isinstance(error, UnknownObject):
-        return Refused(Slug.NOT_FOUND, str(error), guidance=f"fairpool {error.kind} list shows what there is")
-    if isinstance(error, IllegalTransition):
-        return Refused(Slug.ILLEGAL, str(error), numbers={"status": error.status})
+    for kind, tell in _TELL:
+        if isinstance(error, kind):
+            return tell(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return disk_full()
     return None
+
+
+def _told(slug: Slug, guidance: str = "") -> Callable[[Exception], Refused]:
+    return lambda error: Refused(slug, str(error), guidance=guidance)
+
+
+def _unknown(error: Exception) -> Refused:
+    kind = getattr(error, "kind", "")
+    return Refused(Slug.NOT_FOUND, str(error), guidance=f"fairpool {kind} list shows what there is" if kind else "")
+
+
+def _illegal(error: Exception) -> Refused:
+    assert isinstance(error, IllegalTransition)
+    return Refused(Slug.ILLEGAL, str(error), numbers={"status": error.status})
+
+
+def _rules(error: Exception) -> Refused:
+    assert isinstance(error, InvalidInput)
+    return _field(Slug.RULES, error)
+
+
+def _input(error: Exception) -> Refused:
+    assert isinstance(error, InvalidInput)
+    return _field(Slug.INVALID, error)
 
 
 def disk_full() -> Refused:
@@ -48,3 +79,20 @@ def _field(slug: Slug, error: InvalidInput) -> Refused:
     where = f"{error.field}: " if error.field else ""
     possible = f" (possible: {error.possible})" if error.possible else ""
     return Refused(slug, f"{where}{error.message}{possible}", errors=[problem])
+
+
+_TELL: Final[tuple[tuple[type[Exception], Callable[[Exception], Refused]], ...]] = (
+    (InvalidRules, _rules),
+    (InvalidInput, _input),
+    (UnknownObject, _unknown),
+    (IllegalTransition, _illegal),
+    (StoreFull, lambda error: disk_full()),
+    (StoreUnavailable, lambda error: unavailable(str(error))),
+    (StaleLeader, lambda error: unavailable("another server has become the scheduler: ask again")),
+    (NameTaken, _told(Slug.EXISTS)),
+    (PolicyExists, _told(Slug.EXISTS, "one policy per subject and pool: update that one")),
+    (NodeTaken, _told(Slug.CONFLICT)),
+    (MissingReference, _told(Slug.CONFLICT)),
+    (KeyUsed, _told(Slug.KEY_REUSED)),
+)
+"""Error to what is said of it; the first that matches. What is not here is a bug: `InvariantBroken` among them."""

@@ -14,7 +14,7 @@ class HistoryEntry(View):
 
     id: counts all changes of the workspace, so that a reader can go on after the last one it saw.
     kind: of what (``request``, ``pool``, ``policy``, …). what: what happened (``allocated``, ``capacity changed``).
-    before, after: what changed, as the API shows it.
+    run: the run that it concerns. before, after: what changed, as the API shows it.
     """
 
     id: int
@@ -25,6 +25,7 @@ class HistoryEntry(View):
     what: str
     actor: str = ""
     cause: str = ""
+    run: str = ""
     before: dict[str, JsonValue] = Field(default_factory=dict)
     after: dict[str, JsonValue] = Field(default_factory=dict)
 

@@ -101,4 +101,5 @@ class RunView(View):
     counts: dict[str, int] = Field(default_factory=dict)
     steps: list[StepView] = Field(default_factory=list)
     created_at: datetime
+    started_at: datetime | None = None
     ended_at: datetime | None = None
