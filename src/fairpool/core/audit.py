@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fairpool.core.amounts import GPU, WHOLE, get, show
 from fairpool.core.books import PoolBooks
 from fairpool.core.eviction import Victims, find_victims
-from fairpool.core.feasibility import reservation_in_use
+from fairpool.core.feasibility import own_obstacle, reservation_in_use, room
 from fairpool.core.ids import Instant, PoolId
-from fairpool.core.planner import own_obstacle, plan, room
+from fairpool.core.planner import plan
 from fairpool.core.pools import PoolState
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation
@@ -143,7 +143,7 @@ def _books_agree(world: World) -> Iterator[Violation]:
 
 
 def _at_rest(world: World, now: Instant) -> Iterator[Violation]:
-    """INV-6, INV-7, INV-9: each waiting class is asked on its own, and a world built anew has nothing left to decide."""
+    """INV-6, INV-7, INV-9: each waiting class is asked on its own, and a world built anew has nothing to decide."""
     fresh = world.copy()
     again = plan(fresh, now)
     if not again.is_empty:
@@ -157,7 +157,7 @@ def _at_rest(world: World, now: Instant) -> Iterator[Violation]:
             policy = pool.policies[candidate.policy]
             if candidate.pool in keeping or request is None or pool.pool.state is PoolState.DRAINING:
                 continue
-            if own_obstacle(policy, request.demand, request.preemptible) is None:
+            if not pool.leaving and own_obstacle(policy, request.demand, request.preemptible) is None:
                 found = room(pool, policy, request.demand)
                 if not isinstance(found, Reason):
                     yield Violation(invariant="INV-7", text=f"{request.id} waits and could start in {candidate.pool}")

@@ -30,7 +30,10 @@ class Victims:
 
 @dataclass(frozen=True, slots=True)
 class NoVictims:
-    """Nobody can be evicted for the request; by time alone that may change at `matures_at` (S30)."""
+    """Nobody is to be evicted for the request.
+
+    matures_at: by time alone that may change then (S30).
+    """
 
     matures_at: Instant | None = None
 
@@ -92,6 +95,8 @@ class _Search:
         return mature
 
     def run(self) -> Victims | NoVictims:
+        if self._has_room():
+            return NoVictims()  # what it needs is being let go of already: it waits for that, at nobody's cost
         count = self._least_own_work()
         if count is None:
             return NoVictims(self.matures_at)

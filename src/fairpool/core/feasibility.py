@@ -219,9 +219,27 @@ def place(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> tuple[PartPla
 
 
 def _first_placed_key(pool: PoolBooks, demand: Demand) -> tuple[str, int]:
-    keys = [key for key, _ in demand.total if key in pool.nodes.keys]
+    keys = [key for key, _ in demand.total if key in pool.nodes.keys] or [key for key, _ in demand.total]
     key = GPU if GPU in keys else keys[0]
     return key, get(demand.total, key)
+
+
+def own_obstacle(policy: PolicyBooks, demand: Demand, preemptible: bool) -> Reason | None:
+    """What the policy's own rights hold back: such a request blocks nobody and holds nothing (S25)."""
+    limit = limit_in_use(policy, demand.total) if policy.limit else None
+    return limit or (None if preemptible else reservation_in_use(policy, demand.total, preemptible))
+
+
+def room(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> tuple[PartPlacement, ...] | Reason:
+    """Where the pool has room for the demand now, or the first thing in the way."""
+    amounts = demand.total
+    return (
+        pool_draining(pool, policy)
+        or pool_full(pool, policy, amounts)
+        or (dedicated_to_others(pool, policy, amounts) if pool.dedicated else None)
+        or kept_for_eviction(pool, policy, amounts)
+        or place(pool, policy, demand)
+    )
 
 
 def amounts_fit_after(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fairpool.core.errors import UnknownObject
-from fairpool.core.ids import PolicyId, RequestId
+from fairpool.core.ids import PolicyId, PoolId, RequestId
 from fairpool.core.journal import Journal
 from fairpool.core.requests import Request
 from fairpool.core.routes import Routes
@@ -22,6 +22,7 @@ class Queue:
         self._home: dict[RequestId, RequestClass | None] = {}
         self._classes: dict[ClassKey, RequestClass] = {}
         self._by_policy: dict[PolicyId, dict[ClassKey, RequestClass]] = {}
+        self._preferences: dict[tuple[PoolId, ...], int] = {}  # -> in how many classes
         self.claimants: dict[RequestId, Request] = {}
         self.hopeless: dict[RequestId, Request] = {}  # the next decision rejects them
         self.ungoverned: dict[RequestId, Request] = {}  # the next decision starts them
@@ -58,6 +59,10 @@ class Queue:
     def classes(self) -> Iterable[RequestClass]:
         """All classes."""
         return self._classes.values()
+
+    def preferences(self) -> Iterable[tuple[PoolId, ...]]:
+        """The orders of preference, over more than one pool, that waiting requests have."""
+        return self._preferences
 
     def add(self, request: Request) -> RequestClass | None:
         """Queue a request where the rules say."""
@@ -161,6 +166,7 @@ class Queue:
             home = self._classes[key] = RequestClass(key)
             for candidate in key.candidates:
                 self._by_policy.setdefault(candidate.policy, {})[key] = home
+            self._count_preference(key, 1)
         return home
 
     def _forget(self, home: RequestClass) -> None:
@@ -168,3 +174,11 @@ class Queue:
             del self._classes[home.key]
             for candidate in home.key.candidates:
                 del self._by_policy[candidate.policy][home.key]
+            self._count_preference(home.key, -1)
+
+    def _count_preference(self, key: ClassKey, by: int) -> None:
+        pools = tuple(dict.fromkeys(candidate.pool for candidate in key.candidates))
+        if len(pools) > 1:
+            self._preferences[pools] = self._preferences.get(pools, 0) + by
+            if not self._preferences[pools]:
+                del self._preferences[pools]

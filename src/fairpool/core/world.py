@@ -170,12 +170,15 @@ class World:
     @contextmanager
     def what_if(self) -> Iterator[None]:
         """Undo at the end everything that is done inside; may be nested. Rules may not change inside: use `copy`."""
-        touched, sequence = set(self.touched), self.sequence
+        touched, loose, sequence = set(self.touched), dict(self.loose), self.sequence
+        wishes = [books for books in self.books.values() if books.evict_borrowers]
         try:
             with self.journal.recording():
                 yield
         finally:
-            self.touched, self.sequence = touched, sequence
+            self.touched, self.loose, self.sequence = touched, loose, sequence
+            for books in wishes:
+                books.evict_borrowers = True
 
     # ---- primitive changes ------------------------------------------------------------------------------------------
 

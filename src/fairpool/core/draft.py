@@ -1,0 +1,123 @@
+"""A plan being made: each change moves the world and is written down."""
+
+from __future__ import annotations
+
+from fairpool.core.books import PoolBooks
+from fairpool.core.eviction import Victims
+from fairpool.core.feasibility import own_obstacle, room
+from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
+from fairpool.core.plan import Claim, Evict, Finish, Grant, Hold, Plan, Reject
+from fairpool.core.reasons import Reason
+from fairpool.core.requests import Allocation, Because, Eviction, PartPlacement, Request
+from fairpool.core.shares import PolicyBooks
+from fairpool.core.waiting import Candidate
+from fairpool.core.world import World
+
+Places = tuple[PartPlacement, ...]
+
+
+class Draft:
+    """What one decision has changed so far, and which pools it still has to serve because of that."""
+
+    def __init__(self, world: World, now: Instant) -> None:
+        self.world = world
+        self.now = now
+        self.pending: set[PoolId] = set()  # pools still to be served
+        self.served: set[PoolId] = set()
+        self.stood_first: dict[PoolId, RequestId] = {}  # who kept capacity from others in a pool by waiting there
+        self.finishes: list[Finish] = []
+        self.rejects: list[Reject] = []
+        self.grants: list[Grant] = []
+        self.evictions: list[Evict] = []
+        self.claims: dict[RequestId, Claim] = {}
+        self.unclaims: dict[RequestId, None] = {}
+        self.holds: dict[PoolId, Hold] = {}
+
+    def plan(self) -> Plan:
+        """All that was written down."""
+        return Plan(
+            at=self.now,
+            finishes=tuple(self.finishes),
+            rejects=tuple(self.rejects),
+            grants=tuple(self.grants),
+            evictions=tuple(self.evictions),
+            claims=tuple(self.claims.values()),
+            unclaims=tuple(self.unclaims),
+            holds=tuple(self.holds[pool] for pool in sorted(self.holds)),
+            wake_at=self.world.moments.next(),
+        )
+
+    def candidates(self, request: Request) -> tuple[Candidate, ...]:
+        """Where a queued request can be served, the most preferred first."""
+        home = self.world.queue.home(request.id)
+        return home.key.candidates if home is not None else ()
+
+    def startable(self, request: Request, candidate: Candidate) -> Places | None:
+        """Where the request could lie in that candidate at this moment, whoever else stands in line."""
+        pool = self.world.books[candidate.pool]
+        policy = pool.policies[candidate.policy]
+        if own_obstacle(policy, request.demand, request.preemptible) is not None:
+            return None
+        found = room(pool, policy, request.demand)
+        return None if isinstance(found, Reason) else found
+
+    def grant(self, request: Request, candidate: Candidate, places: Places) -> None:
+        """Start a request that has candidates."""
+        candidates = self.candidates(request)
+        claim = self.world.claim_of(request.id)
+        self.claims.pop(request.id, None)
+        self.world.dequeue(request.id)
+        self.hold_for(request, candidate, places)
+        for other in candidates:
+            if other.pool != candidate.pool:
+                self._left(other.pool, request, claimed=claim is not None and claim.pool == other.pool)
+
+    def hold_for(self, request: Request, candidate: Candidate | None, places: Places) -> None:
+        """Give a request that is queued no longer what it asked for."""
+        self.world.sequence += 1
+        allocation = Allocation(
+            request=request,
+            pool=candidate.pool if candidate else None,
+            policy=candidate.policy if candidate else None,
+            parts=places,
+            granted_at=self.now,
+            sequence=self.world.sequence,
+        )
+        self.world.hold(allocation)
+        self.grants.append(Grant(allocation=allocation))
+
+    def evict_for(self, request: Request, pool: PoolBooks, policy: PolicyBooks, victims: Victims) -> None:
+        """Evict for a request, and keep for it what that frees (S31)."""
+        for victim, because in victims.chosen:
+            self.evict(victim, request.id, because)
+        for other in self.candidates(request):
+            if other.pool != pool.pool.id:
+                self._left(other.pool, request, claimed=False)
+        claim = Claim(request=request.id, pool=pool.pool.id, policy=policy.policy.id, parts=victims.parts)
+        self.world.post_claim(claim)
+        self.unclaims.pop(request.id, None)
+        self.claims[request.id] = claim
+
+    def evict(self, victim: Allocation, cause: RequestId | None, because: Because) -> None:
+        """Have an allocation let go within its policy's grace period."""
+        assert victim.pool is not None
+        assert victim.policy is not None
+        policy = self.world.books[victim.pool].policies[victim.policy].policy
+        deadline_at = Instant(self.now + policy.grace_s * SECOND)
+        self.world.evict(victim.request.id, Eviction(cause=cause, because=because, deadline_at=deadline_at))
+        self.evictions.append(Evict(request=victim.request.id, cause=cause, because=because, deadline_at=deadline_at))
+
+    def unclaim(self, request: Request) -> None:
+        """Keep nothing for the request any more: it waits like others again."""
+        self.world.drop_claim(request.id)
+        self.unclaims[request.id] = None
+        self.claims.pop(request.id, None)
+        self.pending.update(candidate.pool for candidate in self.candidates(request))
+
+    def _left(self, pool: PoolId, request: Request, *, claimed: bool) -> None:
+        """The request has left that pool's line: serve the pool (again) where it may have kept others back."""
+        settings = self.world.books[pool].pool
+        waited = self.now - request.queued_at >= settings.max_bypass_s * SECOND
+        might = pool not in self.served and (waited or not settings.backfill)
+        if claimed or might or self.stood_first.get(pool) == request.id:
+            self.pending.add(pool)

@@ -1,0 +1,169 @@
+"""One pass over one pool in its order (S23): each class is considered once, and starts, evicts, or waits."""
+
+from __future__ import annotations
+
+from fairpool.core.books import PoolBooks
+from fairpool.core.draft import Draft, Places
+from fairpool.core.eviction import Victims, find_victims, may_find_victims
+from fairpool.core.feasibility import amounts_fit_after, own_obstacle, reservation_in_use, room
+from fairpool.core.holding import Held
+from fairpool.core.ids import SECOND, PoolId
+from fairpool.core.lanes import Lanes, Turn
+from fairpool.core.plan import Hold
+from fairpool.core.reasons import Reason
+from fairpool.core.requests import Request
+from fairpool.core.shares import PolicyBooks
+from fairpool.core.waiting import Candidate
+
+
+class PoolPass:
+    """A pass in progress."""
+
+    def __init__(self, draft: Draft, pool: PoolBooks, deferred: set[PoolId]) -> None:
+        self.draft = draft
+        self.world = draft.world
+        self.pool = pool
+        self.deferred = deferred  # pools to be served once more when all others have been
+        self.lanes = Lanes(pool, self.world.queue)
+        self.held: Held | None = None
+        self.changed_behind = False
+        self.awaiting: list[tuple[Turn, Places]] = []
+        self.somebody_blocked = False
+        self.lowest_priority = _lowest_priority(pool)
+
+    def run(self) -> None:
+        """Consider everybody."""
+        pool_id = self.pool.pool.id
+        self.draft.holds.pop(pool_id, None)
+        self.draft.stood_first.pop(pool_id, None)
+        if self.pool.claims and not self.pool.pool.backfill:
+            return  # strict order: nobody passes those whom evictions are under way for
+        while (turn := self.lanes.next()) is not None:
+            if not self._consider(turn):
+                break
+        for turn, places in self.awaiting:
+            self.pool.shift(turn.policy.policy.id, turn.request, places, 0, -1)
+        if self.held is not None:
+            self.held.lift()
+        if self.changed_behind:
+            # Shares have changed, and with them who comes first: look again, until nothing changes any more.
+            self.draft.pending.add(pool_id)
+
+    def _consider(self, turn: Turn) -> bool:
+        """Whether the pass goes on."""
+        request = turn.request
+        own = own_obstacle(turn.policy, request.demand, request.preemptible)
+        found = own or room(self.pool, turn.policy, request.demand)
+        if isinstance(found, Reason) and own is None and self.held is not None and self.held.lets_pass(request):
+            found = self._room_beside_held(turn)
+        if not isinstance(found, Reason):
+            self._start(turn, found)
+            return True
+        if len(turn.home.key.candidates) > 1 and self._may_start_elsewhere(turn):
+            self.deferred.add(self.pool.pool.id)
+            return True
+        if self._make_room(turn):
+            self._again(turn)
+            return self.pool.pool.backfill
+        self._await_what_leaves(turn)
+        return True if own is not None else self._block(turn)
+
+    def _again(self, turn: Turn) -> None:
+        self.changed_behind = self.held is not None or bool(self.awaiting)
+        self.lanes.keep(turn)
+
+    def _start(self, turn: Turn, places: Places) -> None:
+        """Grant here. Pools that the request prefers were served before and had no room for it (S26); only where
+        preferences run in a circle may one of them still be waiting for its pass."""
+        request = turn.request
+        here = Candidate(turn.policy.policy.id, self.pool.pool.id)
+        for candidate in turn.home.key.candidates:
+            if candidate == here:
+                self.draft.grant(request, here, places)
+                break
+            if (
+                candidate.pool in self.draft.pending
+                and (better := self.draft.startable(request, candidate)) is not None
+            ):
+                self.draft.grant(request, candidate, better)
+                break
+        self.lowest_priority = _lower(self.lowest_priority, turn.policy)
+        if self.held is not None:  # what is free has changed
+            self.held.lift()
+            self.held.lay()
+        self._again(turn)
+
+    def _may_start_elsewhere(self, turn: Turn) -> bool:
+        """Free room in any candidate comes before evicting anyone (S26): let the other pools have their pass first."""
+        return any(
+            candidate.pool in self.draft.pending and self.draft.startable(turn.request, candidate) is not None
+            for candidate in turn.home.key.candidates
+        )
+
+    def _room_beside_held(self, turn: Turn) -> Places | Reason:
+        assert self.held is not None
+        self.held.lift()
+        found = room(self.pool, turn.policy, turn.request.demand)
+        self.held.lay()
+        return found
+
+    def _make_room(self, turn: Turn) -> bool:
+        """Whether somebody was evicted for the request."""
+        request, policy = turn.request, turn.policy
+        if not may_find_victims(self.pool, policy, request, self.lowest_priority):
+            return False
+        if reservation_in_use(policy, request.demand.total, request.preemptible) is not None:
+            return False  # S22: no eviction would make it entitled
+        if self.held is not None:
+            self.held.lift()
+            self.held.lay_free_only()
+        victims = find_victims(self.pool, policy, request, self.draft.now)
+        if self.held is not None:
+            self.held.lift()
+        if isinstance(victims, Victims):
+            self.draft.evict_for(request, self.pool, policy, victims)
+        elif victims.matures_at is not None:
+            self.world.moments.add_alarm(victims.matures_at, self.pool.pool.id)
+        if self.held is not None:
+            self.held.lay()
+        return isinstance(victims, Victims)
+
+    def _await_what_leaves(self, turn: Turn) -> None:
+        """Room that others' evictions are making, beyond what is kept for them, goes by the order of this pass: nobody
+        behind may start on it and be evicted for this request a moment later."""
+        request, policy = turn.request, turn.policy
+        if not self.pool.leaving or not amounts_fit_after(self.pool, policy, request.demand.total):
+            return
+        if reservation_in_use(policy, request.demand.total, request.preemptible) is not None:
+            return
+        places = self.pool.nodes.place_after(request.demand.parts)
+        if places is not None:
+            self.pool.shift(policy.policy.id, request, places, 0, 1)
+            self.awaiting.append((turn, places))
+
+    def _block(self, turn: Turn) -> bool:
+        """The request waits for room. The first to do so may hold capacity (S25), or in strict order ends the pass."""
+        if self.somebody_blocked:
+            return True
+        self.somebody_blocked = True
+        request, pool = turn.request, self.pool.pool
+        waited = self.draft.now - request.queued_at >= pool.max_bypass_s * SECOND
+        if waited or not pool.backfill:
+            self._hold_for(request)
+        if pool.backfill and waited:
+            self.held = Held(self.pool, turn.policy, request, self.draft.now)
+        return pool.backfill
+
+    def _hold_for(self, request: Request) -> None:
+        pool = self.pool.pool.id
+        self.draft.stood_first[pool] = request.id
+        self.draft.holds[pool] = Hold(pool=pool, request=request.id)
+
+
+def _lowest_priority(pool: PoolBooks) -> int | None:
+    """The lowest policy priority with preemptible work that is not leaving; None where there is no such work."""
+    return min((books.policy.priority for books in pool.policies.values() if books.priorities), default=None)
+
+
+def _lower(lowest: int | None, policy: PolicyBooks) -> int:
+    return policy.policy.priority if lowest is None else min(lowest, policy.policy.priority)
