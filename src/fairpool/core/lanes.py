@@ -45,8 +45,9 @@ class Lanes:
         self._lanes: dict[PolicyId, _Lane] = {}
         self._editions: dict[PolicyId, int] = {}
         self._numbers = 0
+        elsewhere = _claimants_elsewhere(pool, queue) if queue.claimants else {}
         for policy in pool.policies.values():
-            classes = queue.classes_of(policy.policy.id)
+            classes = [*queue.classes_of(policy.policy.id), *elsewhere.get(policy.policy.id, ())]
             if classes:
                 self._lanes[policy.policy.id] = {}
                 for home in classes:
@@ -106,3 +107,19 @@ class Lanes:
         """Consider the class again in this pass: its head has gone and others may follow."""
         self._join(turn.policy, turn.home)
         self._rank(turn.policy)
+
+
+def _claimants_elsewhere(pool: PoolBooks, queue: Queue) -> dict[PolicyId, list[RequestClass]]:
+    """Requests that evictions in other pools are under way for, each as a class of its own: only there do they come
+    before all others; here they stand where they would without."""
+    found: dict[PolicyId, list[RequestClass]] = {}
+    for request in queue.claimants.values():
+        home = queue.home(request.id)
+        if home is None or request.id in pool.claims:
+            continue
+        for candidate in home.key.candidates:
+            if candidate.pool == pool.pool.id:
+                alone = RequestClass(home.key)
+                alone.add(request)
+                found.setdefault(candidate.policy, []).append(alone)
+    return found

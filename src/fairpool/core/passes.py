@@ -59,6 +59,8 @@ class PoolPass:
         if not isinstance(found, Reason):
             self._start(turn, found)
             return True
+        if request.id in self.world.queue.claimants:
+            return True  # it waits for what is being freed for it in another pool
         if len(turn.home.key.candidates) > 1 and self._may_start_elsewhere(turn):
             self.deferred.add(self.pool.pool.id)
             return True
@@ -87,6 +89,7 @@ class PoolPass:
             ):
                 self.draft.grant(request, candidate, better)
                 break
+        turn.home.members.pop(request.id, None)  # from a class of its own it is not gone yet
         self.lowest_priority = _lower(self.lowest_priority, turn.policy)
         if self.held is not None:  # what is free has changed
             self.held.lift()

@@ -144,34 +144,20 @@ class _Decision:
         return min(pending)
 
     def _serve_claimants(self, pool: PoolBooks) -> None:
-        """Criterion 1: requests that evictions are under way for, or that these have just made room for."""
-        standing_here = [
-            (rank(standing(pool, pool.policies[c.policy], request.demand.total, request.preemptible), request), request)
-            for request in self.world.queue.claimants.values()
-            for c in self.draft.candidates(request)
-            if c.pool == pool.pool.id
-        ]
-        for _, request in sorted(standing_here, key=lambda pair: pair[0]):
-            if request.id in self.world.queue.claimants:
-                self._serve_claimant(request)
-
-    def _serve_claimant(self, request: Request) -> None:
-        claim = self.world.claim_of(request.id)
-        assert claim is not None
-        books = self.world.books[claim.pool]
-        books.post_claim(claim, request, -1)  # what is kept for it does not stand in its own way
-        start = self._best_start(request)
-        books.post_claim(claim, request, 1)
-        if start is not None:
-            self.draft.grant(request, *start)
-        elif not books.leaving:
-            # Everything has been let go of and it still cannot start: what is kept helps it no more.
-            self.draft.unclaim(request)
-
-    def _best_start(self, request: Request) -> tuple[Candidate, Places] | None:
-        """The most preferred candidate that can take the request at this moment (S26)."""
-        for candidate in self.draft.candidates(request):
+        """Criterion 1: requests that evictions here are under way for, or that these have just made room for."""
+        claims = [self.world.claims[request] for request in pool.claims]
+        ranked = []
+        for claim in claims:
+            request = self.world.queue.claimants[claim.request]
+            placed = standing(pool, pool.policies[claim.policy], request.demand.total, request.preemptible)
+            ranked.append((rank(placed, request), claim, request))
+        for _, claim, request in sorted(ranked, key=lambda entry: entry[0]):
+            pool.post_claim(claim, request, -1)  # what is kept for it does not stand in its own way
+            candidate = Candidate(claim.policy, claim.pool)
             places = self.draft.startable(request, candidate)
+            pool.post_claim(claim, request, 1)
             if places is not None:
-                return candidate, places
-        return None
+                self.draft.grant(request, candidate, places)
+            elif not pool.leaving:
+                # Everything has been let go of and it still cannot start: what is kept helps it no more.
+                self.draft.unclaim(request)

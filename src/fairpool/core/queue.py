@@ -22,7 +22,7 @@ class Queue:
         self._home: dict[RequestId, RequestClass | None] = {}
         self._classes: dict[ClassKey, RequestClass] = {}
         self._by_policy: dict[PolicyId, dict[ClassKey, RequestClass]] = {}
-        self._preferences: dict[tuple[PoolId, ...], int] = {}  # -> in how many classes
+        self._preferences: dict[tuple[PoolId, ...], dict[ClassKey, RequestClass]] = {}
         self.claimants: dict[RequestId, Request] = {}
         self.hopeless: dict[RequestId, Request] = {}  # the next decision rejects them
         self.ungoverned: dict[RequestId, Request] = {}  # the next decision starts them
@@ -62,7 +62,7 @@ class Queue:
 
     def preferences(self) -> Iterable[tuple[PoolId, ...]]:
         """The orders of preference, over more than one pool, that waiting requests have."""
-        return self._preferences
+        return [pools for pools, classes in self._preferences.items() if any(home.members for home in classes.values())]
 
     def add(self, request: Request) -> RequestClass | None:
         """Queue a request where the rules say."""
@@ -166,7 +166,8 @@ class Queue:
             home = self._classes[key] = RequestClass(key)
             for candidate in key.candidates:
                 self._by_policy.setdefault(candidate.policy, {})[key] = home
-            self._count_preference(key, 1)
+            if len(pools := _pools(key)) > 1:
+                self._preferences.setdefault(pools, {})[key] = home
         return home
 
     def _forget(self, home: RequestClass) -> None:
@@ -174,11 +175,9 @@ class Queue:
             del self._classes[home.key]
             for candidate in home.key.candidates:
                 del self._by_policy[candidate.policy][home.key]
-            self._count_preference(home.key, -1)
+            if len(pools := _pools(home.key)) > 1:
+                del self._preferences[pools][home.key]
 
-    def _count_preference(self, key: ClassKey, by: int) -> None:
-        pools = tuple(dict.fromkeys(candidate.pool for candidate in key.candidates))
-        if len(pools) > 1:
-            self._preferences[pools] = self._preferences.get(pools, 0) + by
-            if not self._preferences[pools]:
-                del self._preferences[pools]
+
+def _pools(key: ClassKey) -> tuple[PoolId, ...]:
+    return tuple(dict.fromkeys(candidate.pool for candidate in key.candidates))

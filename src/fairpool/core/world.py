@@ -85,7 +85,7 @@ class World:
     @property
     def claims(self) -> Mapping[RequestId, Claim]:
         """What is kept for requests that evictions are under way for."""
-        return {**self._claims, **self.loose}
+        return {**self._claims, **self.loose} if self.loose else MappingProxyType(self._claims)
 
     @property
     def queued(self) -> Mapping[RequestId, Request]:
