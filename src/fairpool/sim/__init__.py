@@ -1,1 +1,1 @@
-"""A virtual cluster around the real core and app: traces, faults, policy tests, what-if reports."""
+"""Scenarios in virtual time around the real core: policies tested like code, and the notation of bug reports."""

@@ -1,0 +1,181 @@
+"""Reading what happens in a scenario: submissions, ends, changes of supply and rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairpool.core import amounts
+from fairpool.core.errors import InvalidInput
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.pools import NodeState
+from fairpool.core.requests import Demand, Request, Status
+from fairpool.sim.scenario_reading import Item
+from fairpool.sim.scenario_rules import Names, policy_id, read_policy, read_subject
+from fairpool.sim.scenario_values import (
+    Action,
+    Deed,
+    DrainPool,
+    DropPolicy,
+    DropPool,
+    End,
+    EvictBorrowers,
+    SetCapacity,
+    SetNode,
+    SetPolicy,
+    Submit,
+)
+
+SUBMIT_FIELDS = (
+    "id",
+    "subject",
+    "demand",
+    "preemptible",
+    "node_count",
+    "parts",
+    "priority",
+    "profile",
+    "pool",
+    "max_runtime_s",
+    "wait_timeout_s",
+)
+RESERVED_WORDS = ("only_allocated", "usage")
+MAX_PARTS = 10_000  # more nodes than any one job of today; a slip of the pen should not eat the memory
+
+
+def read_action(kind: str, item: Item, names: Names) -> list[Deed]:
+    """What one key of a step lets happen."""
+    return [Deed(action=action, line=at.line, key=at.key) for action, at in ACTIONS[kind](item, names)]
+
+
+def _submit(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    return [(Submit(request=_request(each, names)), each) for each in item.one_or_more()]
+
+
+def _request(item: Item, names: Names) -> Request:
+    found = item.fields(SUBMIT_FIELDS, required=("id", "subject"))
+    name = found["id"].text()
+    if not name or name in RESERVED_WORDS:
+        raise found["id"].wrong(f"a request cannot be called {name!r}")
+    names.requests.add(name)
+    try:
+        return Request(
+            id=RequestId(name),
+            subjects=tuple(read_subject(each) for each in found["subject"].one_or_more()),
+            demand=_demand(item, found, names),
+            queued_at=Instant(0),
+            preemptible=found["preemptible"].flag() if "preemptible" in found else True,
+            priority=found["priority"].integer() if "priority" in found else 0,
+            profile=found["profile"].known("profile", names.profiles) if "profile" in found else "",
+            pool=found["pool"].known("pool", names.pools) if "pool" in found else "",
+            max_runtime_s=_whole_seconds(found.get("max_runtime_s")),
+            wait_timeout_s=_whole_seconds(found.get("wait_timeout_s")),
+        )
+    except InvalidInput as error:
+        raise item.refused(error) from None
+
+
+def _whole_seconds(item: Item | None) -> int | None:
+    if item is None or item.is_empty:
+        return None
+    length = item.seconds()
+    if length % SECOND:
+        raise item.wrong(f"{item.text()} is no whole number of seconds")
+    return length // SECOND
+
+
+def _demand(item: Item, found: dict[str, Item], names: Names) -> Demand:
+    """`demand` (of one part, `node_count` times), or a list of `parts`, or what the profile asks for."""
+    if "parts" in found:
+        for other in ("demand", "node_count"):
+            if other in found:
+                raise found[other].wrong(f"a request has either 'parts' or {other!r}")
+        parts = found["parts"].elements()
+        if not parts:
+            raise found["parts"].wrong("a request has one part at least")
+        return _refusing(found["parts"], lambda: Demand(tuple(amounts.of(each.amounts()) for each in parts)))
+    if "demand" in found:
+        part, at = amounts.of(found["demand"].amounts()), found["demand"]
+    elif "profile" in found:
+        part, at = names.profiles[found["profile"].known("profile", names.profiles)].demand, found["profile"]
+    else:
+        raise item.wrong("'demand' is missing", "demand, parts, or a profile that has one")
+    count = found["node_count"].integer(minimum=1) if "node_count" in found else 1
+    if count > MAX_PARTS:
+        raise found["node_count"].wrong(f"{count} parts are too many", f"1 to {MAX_PARTS}")
+    return _refusing(at, lambda: Demand.of(part, count))
+
+
+def _refusing(item: Item, build: Callable[[], Demand]) -> Demand:
+    try:
+        return build()
+    except InvalidInput as error:
+        raise item.refused(error) from None
+
+
+def _end(how: Status) -> Callable[[Item, Names], list[tuple[Action, Item]]]:
+    def read(item: Item, names: Names) -> list[tuple[Action, Item]]:
+        return [(End(request=each.known("request", names.requests), how=how), each) for each in item.one_or_more()]
+
+    return read
+
+
+def _set_capacity(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    found: list[tuple[Action, Item]] = []
+    for name, each in item.pairs().items():
+        if name not in names.pools:
+            raise each.wrong(f"no pool {name!r} here; there is {', '.join(sorted(names.pools))}")
+        found.append((SetCapacity(pool=name, capacity=tuple(each.amounts().items())), each))
+    return found
+
+
+def _set_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    found: list[tuple[Action, Item]] = []
+    for each in item.one_or_more():
+        policy = read_policy(each, names)
+        names.policies.add(policy.id)
+        found.append((SetPolicy(policy=policy), each))
+    return found
+
+
+def _drop_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    found: list[tuple[Action, Item]] = []
+    for each in item.one_or_more():
+        fields = each.fields(("pool", "subject"), required=("pool", "subject"))
+        pool, subject = fields["pool"].known("pool", names.pools), read_subject(fields["subject"])
+        if policy_id(pool, subject) not in names.policies:
+            raise each.wrong(f"{subject} has no policy on pool {pool!r}")
+        found.append((DropPolicy(pool=pool, subject=subject), each))
+    return found
+
+
+def _node(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    found: list[tuple[Action, Item]] = []
+    for each in item.one_or_more():
+        fields = each.fields(("pool", "name", "state"), required=("pool", "name", "state"))
+        pool = fields["pool"].known("pool", names.pools)
+        node = fields["name"].known("node", [node.name for node in names.pools[pool].nodes])
+        state = NodeState(fields["state"].one_of(list(NodeState)))
+        found.append((SetNode(pool=pool, name=node, state=state), each))
+    return found
+
+
+def _on_pool(build: Callable[[str], Action]) -> Callable[[Item, Names], list[tuple[Action, Item]]]:
+    def read(item: Item, names: Names) -> list[tuple[Action, Item]]:
+        return [(build(each.known("pool", names.pools)), each) for each in item.one_or_more()]
+
+    return read
+
+
+ACTIONS: dict[str, Callable[[Item, Names], list[tuple[Action, Item]]]] = {
+    "submit": _submit,
+    "release": _end(Status.RELEASED),
+    "cancel": _end(Status.CANCELLED),
+    "set_capacity": _set_capacity,
+    "set_policy": _set_policy,
+    "drop_policy": _drop_policy,
+    "node": _node,
+    "evict_borrowers": _on_pool(lambda pool: EvictBorrowers(pool=pool)),
+    "drain_pool": _on_pool(lambda pool: DrainPool(pool=pool)),
+    "drop_pool": _on_pool(lambda pool: DropPool(pool=pool)),
+}
+"""What a step can let happen, by its key."""
