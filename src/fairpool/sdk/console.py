@@ -1,0 +1,57 @@
+"""What a driver tells a person who watches: notes, and the output of its steps with their names before it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+ECHO_ENV: Final = "FAIRPOOL_ECHO"
+"""``always`` or ``never`` shows the output of steps; otherwise it is shown on a terminal."""
+
+EVERY_S: Final = 0.1
+
+
+def shows() -> bool:
+    """Whether somebody watches."""
+    chosen = os.environ.get(ECHO_ENV, "auto")
+    if chosen in ("always", "never"):
+        return chosen == "always"
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def note(text: str) -> None:
+    """Tell the person something, on standard error."""
+    if shows():
+        _write(f"fairpool: {text}\n")
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+class Echo:
+    """Shows what is appended to a log file, line by line, with the step's label before each."""
+
+    def __init__(self, label: str, path: Path) -> None:
+        self._label = label
+        self._path = path
+        self._position = path.stat().st_size if path.exists() else 0
+        self._rest = b""
+
+    def show(self, *, to_the_end: bool = False) -> None:
+        """Show what has come since the last time; an unfinished line only `to_the_end`."""
+        with contextlib.suppress(OSError), self._path.open("rb") as file:
+            file.seek(self._position)
+            data = file.read()
+            self._position += len(data)
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            if to_the_end and self._rest:
+                lines.append(self._rest)
+                self._rest = b""
+            if lines:
+                _write("".join(f"{self._label} | {line.decode('utf-8', 'replace')}\n" for line in lines))

@@ -1,0 +1,82 @@
+"""From settings to a request, and from what was granted to what a process sees of it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fairpool.sdk import devices
+from fairpool.sdk.orchestrators.base import Grant
+from fairpool.sdk.settings import ResourceSettings
+from fairpool.wire.requests import RequestCreate, RequestView
+
+SUBJECTS_ENV: Final = "FAIRPOOL_SUBJECTS"
+"""Further subjects of this program's requests, separated by commas: ``team:vision,user:ada``."""
+
+REQUEST: Final = "FAIRPOOL_REQUEST"
+POOL: Final = "FAIRPOOL_POOL"
+NAMES: Final = devices.CUDA
+
+
+def request_for(
+    settings: ResourceSettings,
+    *,
+    subjects: Sequence[str],
+    name: str,
+    pool: str | None = None,
+    run: str | None = None,
+    step: str | None = None,
+    retry_of: str | None = None,
+) -> RequestCreate:
+    """The request that asks for what the settings say (S1, S3, S4), once: it carries a key of its own."""
+    demand = settings.to_demand()
+    return RequestCreate.model_validate(
+        {
+            "demand": demand if demand or settings.profile is None else None,
+            "node_count": settings.node_count or 1,
+            "subjects": list(subjects),
+            "pool": pool,
+            "profile": settings.profile,
+            "preemptible": settings.preemptible,
+            "priority": settings.priority or 0,
+            "max_runtime_s": settings.max_runtime,
+            "wait_timeout_s": settings.wait_timeout,
+            "retry_of": retry_of,
+            "name": name,
+            "run": run,
+            "step": step,
+            "idempotency_key": uuid.uuid4().hex,
+        }
+    )
+
+
+def subjects_around() -> tuple[str, ...]:
+    """The subjects that the environment adds."""
+    return tuple(text.strip() for text in os.environ.get(SUBJECTS_ENV, "").split(",") if text.strip())
+
+
+def grant_of(view: RequestView) -> Grant:
+    """What a request was granted."""
+    held = view.allocation
+    if held is None or held.pool is None:
+        return Grant(request_id=view.id)
+    indices: dict[str, tuple[int, ...]] = {}
+    for part in held.parts:
+        found = {*indices.get(part.node, ()), *(device.index for device in part.devices)}
+        indices[part.node] = tuple(sorted(found))
+    return Grant(request_id=view.id, pool=held.pool, policy=held.subject or held.policy, devices=indices)
+
+
+def environment_of(grant: Grant, *, surroundings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables that show a process exactly what it was granted.
+
+    What no policy governs keeps its surroundings: nobody said which devices are its own (S15).
+    """
+    told = {REQUEST: grant.request_id}
+    if not grant.governed:
+        return told
+    # A process runs on one node; with several parts on several nodes, the first is where it runs.
+    here = next(iter(grant.devices.values()), ())
+    return {**told, POOL: grant.pool or "", **devices.visible(here, surroundings=surroundings)}

@@ -1,0 +1,36 @@
+"""How often a step is tried again, and how long to wait before."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from fairpool.sdk.units import duration_s
+
+LONGEST_DELAY_S = 86_400
+"""Backing off further than a day helps nobody."""
+
+
+class StepRetryConfig(BaseModel):
+    """Tries a step again when it failed, or when it had to let go of its resources (S32).
+
+    max_retries: attempts after the first. delay: seconds (or ``30s``, ``5m``) before the first of them.
+    backoff: what the delay is multiplied with each time.
+    A preempted step is queued again at once, without the delay, and keeps its place (S24).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_retries: int = Field(default=0, ge=0)
+    delay: Annotated[float, BeforeValidator(duration_s)] = Field(default=0, ge=0)
+    backoff: float = Field(default=1, ge=1, allow_inf_nan=False)
+
+    def delay_s(self, retry: int) -> float:
+        """Seconds to wait before the given retry, counted from 1."""
+        if not self.delay:
+            return 0.0
+        try:
+            return min(self.delay * self.backoff ** (retry - 1), LONGEST_DELAY_S)
+        except OverflowError:
+            return LONGEST_DELAY_S
