@@ -63,15 +63,16 @@ class PoolPass:
             return True  # it waits for what is being freed for it in another pool
         if len(turn.home.key.candidates) > 1 and self._may_start_elsewhere(turn):
             self.deferred.add(self.pool.pool.id)
-            return True
+            return False  # who comes behind is considered when it is known where this one starts
         if self._make_room(turn):
             self._again(turn)
+            self.changed_behind = True  # a victim may leave more room than was needed: somebody before may use it
             return self.pool.pool.backfill
         self._await_what_leaves(turn)
         return True if own is not None else self._block(turn)
 
     def _again(self, turn: Turn) -> None:
-        self.changed_behind = self.held is not None or bool(self.awaiting)
+        self.changed_behind = self.changed_behind or self.held is not None or bool(self.awaiting)
         self.lanes.keep(turn)
 
     def _start(self, turn: Turn, places: Places) -> None:

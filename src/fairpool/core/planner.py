@@ -45,6 +45,7 @@ class _Decision:
         self._start_ungoverned()
         # 3 what is kept where pools or policies changed, and what operators asked for
         self._place_loose_claims()
+        self.world.touched.intersection_update(self.world.books)  # a pool may be gone since it was touched
         for pool in sorted(self.world.touched):
             self._evict_over_capacity(self.world.books[pool])
         # 4 every touched pool in its order: claims, grants, evictions, holds
