@@ -65,12 +65,14 @@ class Draft:
         """Start a request that has candidates."""
         candidates = self.candidates(request)
         claim = self.world.claim_of(request.id)
-        self.claims.pop(request.id, None)
+        if claim is not None:
+            self.claims.pop(request.id, None)
         self.world.dequeue(request.id)
         self.hold_for(request, candidate, places)
-        for other in candidates:
-            if other.pool != candidate.pool:
-                self._left(other.pool, request, claimed=claim is not None and claim.pool == other.pool)
+        if len(candidates) > 1:
+            for other in candidates:
+                if other.pool != candidate.pool:
+                    self._left(other.pool, request, claimed=claim is not None and claim.pool == other.pool)
 
     def hold_for(self, request: Request, candidate: Candidate | None, places: Places) -> None:
         """Give a request that is queued no longer what it asked for."""

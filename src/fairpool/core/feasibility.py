@@ -233,13 +233,10 @@ def own_obstacle(policy: PolicyBooks, demand: Demand, preemptible: bool) -> Reas
 def room(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> tuple[PartPlacement, ...] | Reason:
     """Where the pool has room for the demand now, or the first thing in the way."""
     amounts = demand.total
-    return (
-        pool_draining(pool, policy)
-        or pool_full(pool, policy, amounts)
-        or (dedicated_to_others(pool, policy, amounts) if pool.dedicated else None)
-        or kept_for_eviction(pool, policy, amounts)
-        or place(pool, policy, demand)
-    )
+    obstacle = pool_draining(pool, policy) or pool_full(pool, policy, amounts)
+    if obstacle is None and pool.dedicated:
+        obstacle = dedicated_to_others(pool, policy, amounts)
+    return obstacle or kept_for_eviction(pool, policy, amounts) or place(pool, policy, demand)
 
 
 def amounts_fit_after(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) -> bool:

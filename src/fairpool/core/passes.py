@@ -13,7 +13,6 @@ from fairpool.core.plan import Hold
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
 from fairpool.core.shares import PolicyBooks
-from fairpool.core.waiting import Candidate
 
 
 class PoolPass:
@@ -79,10 +78,10 @@ class PoolPass:
         """Grant here. Pools that the request prefers were served before and had no room for it (S26); only where
         preferences run in a circle may one of them still be waiting for its pass."""
         request = turn.request
-        here = Candidate(turn.policy.policy.id, self.pool.pool.id)
+        ours = turn.policy.policy.id
         for candidate in turn.home.key.candidates:
-            if candidate == here:
-                self.draft.grant(request, here, places)
+            if candidate.policy == ours:
+                self.draft.grant(request, candidate, places)
                 break
             if (
                 candidate.pool in self.draft.pending

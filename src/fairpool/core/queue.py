@@ -135,14 +135,11 @@ class Queue:
         return self._routes.find(origin, home.demand, home.preemptible).candidates != home.key.candidates
 
     def _take_out(self, request_id: RequestId) -> Request:
-        request = self.request(request_id)
         home = self._home.pop(request_id)
         if home is not None:
-            del home.members[request_id]
-        else:
-            self.hopeless.pop(request_id, None)
-            self.ungoverned.pop(request_id, None)
-        return request
+            return home.members.pop(request_id)
+        aside = self.hopeless if request_id in self.hopeless else self.ungoverned
+        return aside.pop(request_id)
 
     def _put_back(self, request: Request, home: RequestClass | None, hopeless: bool) -> None:
         # The class still has the request's entry, or gets it back when `head` is undone.

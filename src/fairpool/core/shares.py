@@ -91,8 +91,10 @@ class PolicyBooks:
             self.leaving += by
         elif allocation.request.preemptible:
             priority = allocation.request.priority
-            self.priorities[priority] = self.priorities.get(priority, 0) + by
-            if not self.priorities[priority]:
+            count = self.priorities.get(priority, 0) + by
+            if count:
+                self.priorities[priority] = count
+            else:
                 del self.priorities[priority]
 
     def borrowers(self) -> tuple[Allocation, ...]:

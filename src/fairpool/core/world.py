@@ -193,7 +193,8 @@ class World:
 
     def dequeue(self, request: RequestId) -> Request:
         """Take a request out of the queue, and let go of what is kept for it."""
-        self.drop_claim(request)
+        if request in self.queue.claimants:
+            self.drop_claim(request)
         self._touch_candidates(request)
         return self.queue.remove(request)
 
