@@ -1,0 +1,142 @@
+"""Requests, read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, or_, select, text
+
+from fairpool.app.records import KeyUse, Kind, Page, RequestQuery, RequestRecord
+from fairpool.core.ids import RequestId
+from fairpool.core.policies import Policy, Profile
+from fairpool.core.requests import Status
+from fairpool.store import report_rows, request_rows, schema
+from fairpool.store.matching import MOST_MATCHES, begins_with
+from fairpool.store.reading_declared import Reading, read_all
+
+_REQUESTS = schema.requests
+_C = _REQUESTS.c
+_IDS_AT_ONCE = 500
+_LIVE = frozenset({Status.QUEUED, Status.ALLOCATED, Status.PREEMPTING})
+
+
+class SqlRequestReader:
+    """See `ports.RequestReader`."""
+
+    def __init__(self, reading: Reading, workspace: str) -> None:
+        self._reading = reading
+        self._workspace = workspace
+
+    def get(self, ids: Collection[str]) -> dict[RequestId, RequestRecord]:
+        """See `ports.RequestReader`."""
+        found: dict[RequestId, RequestRecord] = {}
+        wanted = list(ids)
+        with self._reading() as connection:
+            for start in range(0, len(wanted), _IDS_AT_ONCE):
+                some = wanted[start : start + _IDS_AT_ONCE]
+                rows = connection.execute(self._all().where(_C.id.in_(some)))
+                found |= {record.id: record for record in map(request_rows.record_of, rows)}
+        return found
+
+    def match(self, ref: str) -> tuple[RequestId, ...]:
+        """See `ports.RequestReader`."""
+        query = select(_C.id).where(_C.workspace == self._workspace).order_by(_C.id).limit(MOST_MATCHES)
+        with self._reading() as connection:
+            for condition in (_C.id == ref, begins_with(_C.id, ref)):
+                found = connection.execute(query.where(condition)).scalars().all()
+                if found:
+                    return tuple(map(RequestId, found))
+        return ()
+
+    def page(
+        self, query: RequestQuery, *, cursor: int | None = None, limit: int = 100, oldest_first: bool = False
+    ) -> Page[RequestRecord]:
+        """See `ports.RequestReader`."""
+        with self._reading() as connection:
+            chosen = self._all().where(*self._conditions(connection, query)).limit(limit + 1)
+            if cursor is not None:
+                chosen = chosen.where(_C.seq > cursor if oldest_first else _C.seq < cursor)
+            rows = connection.execute(chosen.order_by(_C.seq if oldest_first else _C.seq.desc())).all()
+        more = len(rows) > limit
+        items = tuple(map(request_rows.record_of, rows[:limit]))
+        return Page(items=items, next=rows[limit - 1].seq if more else None)
+
+    def count(self, query: RequestQuery) -> dict[Status, int]:
+        """See `ports.RequestReader`."""
+        with self._reading() as connection:
+            conditions = [_C.workspace == self._workspace, *self._conditions(connection, query)]
+            rows = connection.execute(select(_C.status, func.count()).where(*conditions).group_by(_C.status)).all()
+        return {Status(status): number for status, number in rows}
+
+    def key(self, kind: Kind, key: str) -> KeyUse | None:
+        """See `ports.RequestReader`."""
+        keys = schema.idempotency_keys
+        query = select(keys).where(keys.c.workspace == self._workspace, keys.c.kind == kind.value, keys.c.key == key)
+        with self._reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else report_rows.key_of(row)
+
+    def _all(self) -> Select[Any]:
+        return select(_REQUESTS).where(_C.workspace == self._workspace)
+
+    def _conditions(self, connection: Connection, query: RequestQuery) -> Iterator[ColumnElement[bool]]:
+        if query.statuses:
+            if query.statuses <= _LIVE:
+                yield text(schema.LIVE)  # type: ignore[misc]  # so that the index of live ones serves it
+            yield _C.status.in_(sorted(status.value for status in query.statuses))
+        for column, value in (
+            (_C.policy_id, query.policy),
+            (_C.profile, query.profile),
+            (_C.run, query.run),
+            (_C.step, query.step),
+            (_C.name, query.name),
+            (_C.retry_of, query.retry_of),
+        ):
+            if value:
+                yield column == value
+        if query.subject:
+            yield self._made_as(query.subject)
+        if query.pool:
+            yield or_(
+                _C.pool_id == query.pool, and_(_C.grant_sequence.is_(None), self._could_go(connection, query.pool))
+            )
+        for key, value in query.labels.items():
+            yield labelled(self._workspace, Kind.REQUEST, _C.id, key, value)
+        if query.since is not None:
+            yield _C.created_at >= query.since
+        if query.until is not None:
+            yield _C.created_at < query.until
+
+    def _made_as(self, subject: str) -> ColumnElement[bool]:
+        sets = schema.subject_sets
+        holding = select(sets.c.subjects).where(sets.c.workspace == self._workspace, sets.c.subject == subject)
+        return _C.subjects.in_(holding)
+
+    def _could_go(self, connection: Connection, pool_id: str) -> ColumnElement[bool]:
+        """That pool, policies and profiles let the request go to the pool, whatever there is room for (S13)."""
+        pool = next(iter(read_all(connection, self._workspace, Kind.POOL, schema.pools.c.id == pool_id)), None)
+        if pool is None:
+            return false()
+        profiles = read_all(connection, self._workspace, Kind.PROFILE)
+        here = ["", *(one.name for one in profiles if isinstance(one.spec, Profile) and pool.name in one.spec.pools)]
+        policies = read_all(connection, self._workspace, Kind.POLICY, schema.policies.c.pool_id == pool_id)
+        ways = []
+        for one in policies:
+            assert isinstance(one.spec, Policy)
+            offered = one.spec.profiles
+            profiles_here = here if offered is None else [name for name in here if not name or name in offered]
+            ways.append(and_(self._made_as(str(one.spec.subject)), _C.profile.in_(profiles_here)))
+        return and_(_C.wanted_pool.in_(["", pool.name]), or_(false(), *ways))
+
+
+def labelled(workspace: str, kind: Kind, object_id: Any, key: str, value: str) -> ColumnElement[bool]:
+    """That the object carries the label."""
+    labels = schema.labels.c
+    return exists().where(
+        labels.workspace == workspace,
+        labels.kind == kind.value,
+        labels.key == key,
+        labels.value == value,
+        labels.object_id == object_id,
+    )

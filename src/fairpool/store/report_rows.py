@@ -1,0 +1,155 @@
+"""Runs, steps, keys and history as rows, and back. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row
+
+from fairpool.app.records import Change, HistoryEntry, KeyUse, Kind, RunRecord, RunStatus, StepRecord
+from fairpool.core.ids import Instant
+from fairpool.store import codec
+
+Values = dict[str, Any]
+
+
+def run_values(run: RunRecord, workspace: str) -> Values:
+    """The row of a run, without its seq."""
+    return {
+        "workspace": workspace,
+        "id": run.id,
+        "name": run.name,
+        "kind": run.kind,
+        "status": run.status.value,
+        "version": run.version,
+        "stack": run.stack,
+        "user_name": run.user,
+        "labels": codec.dump_document(run.labels),
+        "error": run.error,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "details": codec.dump_document(run.details),
+    }
+
+
+def run_of(row: Row[Any]) -> RunRecord:
+    """The run that a row stands for."""
+    return RunRecord(
+        id=row.id,
+        name=row.name,
+        kind=row.kind,
+        status=RunStatus(row.status),
+        version=row.version,
+        stack=row.stack,
+        user=row.user_name,
+        labels=codec.load_document(row.labels),
+        error=row.error,
+        created_at=Instant(row.created_at),
+        started_at=_instant(row.started_at),
+        ended_at=_instant(row.ended_at),
+        details=codec.load_document(row.details),
+    )
+
+
+def step_values(step: StepRecord, workspace: str) -> Values:
+    """The row of a step, without its seq."""
+    return {
+        "workspace": workspace,
+        "id": step.id,
+        "run_id": step.run,
+        "name": step.name,
+        "step_index": step.index,
+        "status": step.status.value,
+        "version": step.version,
+        "component": step.component,
+        "attempt": step.attempt,
+        "request_id": step.request,
+        "log": step.log,
+        "error": step.error,
+        "checkpoint": step.checkpoint,
+        "created_at": step.created_at,
+        "started_at": step.started_at,
+        "ended_at": step.ended_at,
+        "details": codec.dump_document(step.details),
+    }
+
+
+def step_of(row: Row[Any]) -> StepRecord:
+    """The step that a row stands for."""
+    return StepRecord(
+        id=row.id,
+        run=row.run_id,
+        name=row.name,
+        index=row.step_index,
+        status=RunStatus(row.status),
+        version=row.version,
+        component=row.component,
+        attempt=row.attempt,
+        request=row.request_id,
+        log=row.log,
+        error=row.error,
+        checkpoint=row.checkpoint,
+        created_at=Instant(row.created_at),
+        started_at=_instant(row.started_at),
+        ended_at=_instant(row.ended_at),
+        details=codec.load_document(row.details),
+    )
+
+
+def key_values(use: KeyUse, workspace: str) -> Values:
+    """The row of an idempotency key."""
+    return {
+        "workspace": workspace,
+        "kind": use.kind.value,
+        "key": use.key,
+        "object_id": use.object,
+        "fingerprint": use.fingerprint,
+        "at": use.at,
+    }
+
+
+def key_of(row: Row[Any]) -> KeyUse:
+    """The use of a key that a row stands for."""
+    return KeyUse(
+        key=row.key, kind=Kind(row.kind), object=row.object_id, fingerprint=row.fingerprint, at=Instant(row.at)
+    )
+
+
+def change_values(change: Change, seq: int, workspace: str) -> Values:
+    """The row of a history entry."""
+    return {
+        "seq": seq,
+        "workspace": workspace,
+        "at": change.at,
+        "kind": change.kind.value,
+        "object_id": change.object,
+        "name": change.name,
+        "what": change.what,
+        "actor": change.actor,
+        "cause": change.cause,
+        "before": codec.dump_document(change.before),
+        "after": codec.dump_document(change.after),
+        "run": change.run or None,
+    }
+
+
+def entry_of(row: Row[Any]) -> HistoryEntry:
+    """The history entry that a row stands for."""
+    change = Change(
+        at=Instant(row.at),
+        kind=Kind(row.kind),
+        object=row.object_id,
+        name=row.name,
+        what=row.what,
+        actor=row.actor,
+        cause=row.cause,
+        before=codec.load_document(row.before),
+        after=codec.load_document(row.after),
+        run=row.run or "",
+    )
+    return HistoryEntry(seq=row.seq, change=change)
+
+
+def _instant(value: int | None) -> Instant | None:
+    return None if value is None else Instant(value)

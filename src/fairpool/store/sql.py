@@ -1,0 +1,68 @@
+"""The store on an SQL database: one who writes, many who read, nothing in between."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine
+
+from fairpool.app.ports import Stored
+from fairpool.app.records import DEFAULT_WORKSPACE, Batch
+from fairpool.store import sqlite
+from fairpool.store.leases import SqlLeases
+from fairpool.store.loading import load
+from fairpool.store.reading import SqlReader
+from fairpool.store.writing import Writer
+
+
+class SqlStore:
+    """See `ports.Store`. Opened by `opening.open_store`, which looks at the file first."""
+
+    def __init__(self, path: Path, writer: Engine, readers: Engine, workspace: str = DEFAULT_WORKSPACE) -> None:
+        self._path = path
+        self._writer = writer
+        self._readers = readers
+        self._workspace = workspace
+        self._rows = Writer(workspace, writer.dialect)
+        self._leases = SqlLeases(self._writing)
+        self._reader = SqlReader(self._reading, workspace)
+
+    @property
+    def leases(self) -> SqlLeases:
+        """Who may write."""
+        return self._leases
+
+    @property
+    def reader(self) -> SqlReader:
+        """What is there to read."""
+        return self._reader
+
+    def commit(self, batch: Batch, token: int) -> int:
+        """See `ports.Store`."""
+        with self._writing() as connection:
+            last = self._rows.write(connection, batch, token)
+        self._rows.committed()
+        return last
+
+    def load(self) -> Stored:
+        """See `ports.Store`."""
+        with self._reading() as connection:
+            return load(connection, self._workspace)
+
+    def close(self) -> None:
+        """See `ports.Store`."""
+        # Readers first: the last one to close moves the log into the file, and only the writer may write.
+        self._readers.dispose()
+        self._writer.dispose()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with sqlite.translated(self._path), self._writer.begin() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with sqlite.translated(self._path), self._readers.begin() as connection:
+            yield connection

@@ -1,0 +1,195 @@
+"""A batch as statements, inside one transaction.
+
+The order of the steps is what lets one batch say everything at once: what goes makes room for what comes (a node moves
+from pool to pool, a device from request to request), and what is pointed to is there before what points to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from sqlalchemy import Connection, Dialect, Table, func, select
+
+from fairpool.app.records import AnyDeclared, Batch, Kind, RequestRecord, State
+from fairpool.app.store_errors import StaleLeader
+from fairpool.core.ids import RequestId
+from fairpool.store import declared_rows, report_rows, request_rows, schema
+from fairpool.store.constraints import violated
+from fairpool.store.leases import SCHEDULER
+from fairpool.store.statements import Statements
+
+Values = dict[str, Any]
+
+_DROP_ORDER: Final = (Kind.POLICY, Kind.POOL, Kind.PROFILE, Kind.COMPONENT, Kind.STACK, Kind.SETTINGS)
+_PUT_ORDER: Final = (
+    schema.pools,
+    schema.pool_nodes,
+    schema.pool_amounts,
+    schema.policies,
+    schema.policy_amounts,
+    schema.profiles,
+    schema.documents,
+)
+
+
+class Writer:
+    """Writes the batches of one workspace."""
+
+    def __init__(self, workspace: str, dialect: Dialect) -> None:
+        self._workspace = workspace
+        self._on = {table: Statements(table, dialect) for table in schema.metadata.tables.values()}
+        self._seen_subjects: set[str] = set()
+        self._new_subjects: set[str] = set()
+
+    def write(self, connection: Connection, batch: Batch, token: int) -> int:
+        """Write the batch; returns the seq of the last history entry.
+
+        Raises StaleLeader when `token` is not the current one, MissingReference, and what the database raises.
+        """
+        last = connection.execute(_FENCE).one()
+        if last.token != token:
+            raise StaleLeader(token=token, current=last.token or 0)
+        self._drop(connection, batch.drop)
+        self._put(connection, batch.put)
+        self._insert(connection, batch.inserted, (last.request or 0) + 1)
+        self._update(connection, batch.updated)
+        self._hold_devices(connection, batch)
+        self._renew(connection, batch)
+        self._report(connection, batch)
+        if batch.keys:
+            keys = [report_rows.key_values(use, self._workspace) for use in batch.keys]
+            self._on[schema.idempotency_keys].insert(connection, keys)
+        if batch.sequence is not None:
+            row = {"name": self._workspace, "grant_sequence": batch.sequence}
+            self._on[schema.workspaces].put(connection, [row], by=("name",))
+        return self._append(connection, batch, (last.history or 0) + 1)
+
+    def committed(self) -> None:
+        """What was written is durable: remember what need not be written again."""
+        self._seen_subjects |= self._new_subjects
+        self._new_subjects = set()
+
+    # ---- declared objects -------------------------------------------------------------------------------------------
+
+    def _drop(self, connection: Connection, drop: tuple[tuple[Kind, str], ...]) -> None:
+        for kind in _DROP_ORDER if drop else ():
+            rows: list[Values] = [
+                {"workspace": self._workspace, "id": dropped} for its_kind, dropped in drop if its_kind is kind
+            ]
+            table = declared_rows.TABLES[kind]
+            if table is schema.documents:
+                rows = [row | {"kind": kind.value} for row in rows]
+            if self._on[table].drop(connection, rows) != len(rows):
+                raise violated("known_object")
+
+    def _put(self, connection: Connection, put: tuple[AnyDeclared, ...]) -> None:
+        if not put:
+            return
+        rows: dict[Table, list[Values]] = {table: [] for table in _PUT_ORDER}
+        for declared in put:
+            for table, row in declared_rows.rows_of(declared, self._workspace):
+                rows[table].append(row)
+        # What an object is made of is written anew as a whole.
+        for table, column, kind in (
+            (schema.pool_nodes, "pool_id", Kind.POOL),
+            (schema.pool_amounts, "pool_id", Kind.POOL),
+            (schema.policy_amounts, "policy_id", Kind.POLICY),
+        ):
+            owners = [{"workspace": self._workspace, column: one.id} for one in put if one.kind is kind]
+            self._on[table].drop(connection, owners)
+        for table in _PUT_ORDER:
+            if table in (schema.pool_nodes, schema.pool_amounts, schema.policy_amounts):
+                self._on[table].insert(connection, rows[table])
+            else:
+                by = ("workspace", "kind", "id") if table is schema.documents else ("workspace", "id")
+                self._on[table].put(connection, rows[table], by=by)
+
+    # ---- requests ---------------------------------------------------------------------------------------------------
+
+    def _insert(self, connection: Connection, records: tuple[RequestRecord, ...], seq: int) -> None:
+        self._new_subjects = set()
+        if not records:
+            return
+        rows = [request_rows.inserted(record, seq + i, self._workspace) for i, record in enumerate(records)]
+        self._on[schema.requests].insert(connection, rows)
+        new = {row["subjects"]: record for row, record in zip(rows, records, strict=True)}
+        new = {text: record for text, record in new.items() if text not in self._seen_subjects}
+        sets = [values for record in new.values() for values in request_rows.subject_sets(record, self._workspace)]
+        self._on[schema.subject_sets].add_missing(connection, sets)
+        labelled = ((record.id, record.submission.labels) for record in records if record.submission.labels)
+        self._label(connection, Kind.REQUEST, labelled)
+        self._new_subjects = set(new)
+
+    def _update(self, connection: Connection, updated: tuple[tuple[RequestId, State], ...]) -> None:
+        rows = [
+            request_rows.state_values(state) | {"by_workspace": self._workspace, "by_id": request}
+            for request, state in updated
+        ]
+        self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
+
+    def _hold_devices(self, connection: Connection, batch: Batch) -> None:
+        """What is let go before what is taken: a device goes from one request to the next in one batch."""
+        held = {record.id: record.state for record in batch.inserted} | dict(batch.updated)
+        before = [
+            {"workspace": self._workspace, "request_id": request} for request, state in batch.updated if state.grant
+        ]
+        self._on[schema.held_devices].drop(connection, before)
+        after = [
+            row for request, state in held.items() for row in request_rows.devices(request, state, self._workspace)
+        ]
+        self._on[schema.held_devices].insert(connection, after)
+
+    def _renew(self, connection: Connection, batch: Batch) -> None:
+        rows = [
+            {"lease_until": lease.until, "lease_length_s": lease.length_s}
+            | {"by_workspace": self._workspace, "by_id": request}
+            for request, lease in batch.renewed
+        ]
+        self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
+
+    @staticmethod
+    def _expect(wanted: int, changed: int) -> None:
+        if changed != wanted:
+            raise violated("known_request")
+
+    def _label(self, connection: Connection, kind: Kind, labelled: Iterable[tuple[str, Any]]) -> None:
+        rows = [
+            {"workspace": self._workspace, "kind": kind.value, "key": key, "value": value, "object_id": name}
+            for name, labels in labelled
+            for key, value in labels.items()
+        ]
+        self._on[schema.labels].add_missing(connection, rows)
+
+    # ---- runs, steps, history ---------------------------------------------------------------------------------------
+
+    def _report(self, connection: Connection, batch: Batch) -> None:
+        if batch.runs:
+            seq = self._next_seq(connection, schema.runs)
+            rows = [report_rows.run_values(run, self._workspace) | {"seq": seq + i} for i, run in enumerate(batch.runs)]
+            self._on[schema.runs].put(connection, rows, by=("workspace", "id"), keep=("seq", "labels"))
+            self._label(connection, Kind.RUN, ((run.id, run.labels) for run in batch.runs if run.labels))
+        if batch.steps:
+            seq = self._next_seq(connection, schema.steps)
+            rows = [
+                report_rows.step_values(one, self._workspace) | {"seq": seq + i} for i, one in enumerate(batch.steps)
+            ]
+            self._on[schema.steps].put(connection, rows, by=("workspace", "id"), keep=("seq",))
+
+    def _append(self, connection: Connection, batch: Batch, seq: int) -> int:
+        rows = [report_rows.change_values(change, seq + i, self._workspace) for i, change in enumerate(batch.changes)]
+        self._on[schema.history].insert(connection, rows)
+        return seq + len(rows) - 1
+
+    @staticmethod
+    def _next_seq(connection: Connection, table: Table) -> int:
+        return (connection.execute(select(func.max(table.c.seq))).scalar() or 0) + 1
+
+
+# Whose turn it is to write, and where the numbering stands. Only the leader draws numbers, inside its transaction: they
+# have no gaps, and no order but this one.
+_FENCE: Final = select(
+    select(schema.leaders.c.token).where(schema.leaders.c.name == SCHEDULER).scalar_subquery().label("token"),
+    select(func.max(schema.requests.c.seq)).scalar_subquery().label("request"),
+    select(func.max(schema.history.c.seq)).scalar_subquery().label("history"),
+)
