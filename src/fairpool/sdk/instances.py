@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +32,9 @@ class InstanceType(BaseModel):
 
     def amounts(self) -> dict[str, Decimal]:
         """What it has, by resource key (S1)."""
-        own = {MCPU: self.cpus * 1000, MEMORY_MB: self.memory_gib * _MEGABYTES_IN_GIB, GPU: self.gpus}
+        # Rounded up as demands are (S1), so that 16GiB fits what has 16 GiB.
+        memory_mb = (self.memory_gib * _MEGABYTES_IN_GIB).to_integral_value(ROUND_CEILING)
+        own = {MCPU: self.cpus * 1000, MEMORY_MB: memory_mb, GPU: self.gpus}
         return {**self.resources, **own}
 
 

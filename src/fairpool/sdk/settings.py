@@ -180,7 +180,7 @@ def read_settings(settings: SettingsLike, *, of: str) -> ResourceSettings:
 
 def unknown(what: str, name: str, possible: list[str]) -> str:
     """A sentence about a name that does not exist, with the nearest one that does."""
-    near = difflib.get_close_matches(name, possible, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, possible, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown {what} {name!r}; {hint}possible: {', '.join(possible)}"
 

@@ -59,7 +59,8 @@ class AbortWatch(threading.Thread):
         # The C handler writes here at once, even while the main thread is inside foreign code.
         signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
         # A process that the step forks is no step: SIGTERM ends it, and says nothing to this one.
-        os.register_at_fork(after_in_child=_forget_signals)
+        # Held back meanwhile, so that none is lost between the fork and the child's own handler.
+        os.register_at_fork(before=_hold_signals, after_in_parent=_let_signals, after_in_child=_forget_signals)
         self.start()
 
     def step_is_over(self) -> None:
@@ -111,9 +112,19 @@ class AbortWatch(threading.Thread):
             time.sleep(left)
 
 
+def _hold_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _let_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
 def _forget_signals() -> None:
+    # In a process forked from a thread that is not the main one, that thread is the main one now.
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _let_signals()
 
 
 def _leave(code: int) -> None:

@@ -120,7 +120,7 @@ def saves_when_told(marks: str) -> None:
 def ignores_everything(marks: str) -> None:
     context = get_step_context()
     Path(marks, "started").write_text(str(os.getpid()))
-    while not context.aborting or True:
+    while context.aborting in (True, False):
         time.sleep(0.01)
 
 
