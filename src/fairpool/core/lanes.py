@@ -26,7 +26,7 @@ class Turn(NamedTuple):
     request: Request
 
 
-_Waiting = tuple[Place, int, RequestClass]  # the head's place, a number that tells classes apart, the class
+_Waiting = tuple[Place, int, RequestClass, Request]  # the head's place, a number to tell classes apart, class, head
 _Lane = dict[tuple[bool, bool], list[_Waiting]]  # (borrowing, preemptible) -> a heap of classes
 _Entry = tuple[Standing, int, str, PolicyId, int]  # standing, 7 first queued, 8 id; then whose lane, and its edition
 
@@ -60,7 +60,7 @@ class Lanes:
         if head is None:
             return
         self._numbers += 1
-        waiting = (place_of(head), self._numbers, home)
+        waiting = (place_of(head), self._numbers, home, head)
         key = (not is_entitled(policy, home.demand.total, home.preemptible), home.preemptible)
         lanes = self._lanes[policy.policy.id]
         if key in lanes:
@@ -85,15 +85,14 @@ class Lanes:
         The class is taken out of the pass; after a grant `keep` puts it back.
         """
         while self._entries:
-            placed, _, request_id, key, edition = heappop(self._entries)
+            placed, _, _, key, edition = heappop(self._entries)
             if self._editions[key] != edition:
                 continue
             policy = self._pool.policies[key]
             lane = self._lanes[key][placed[0], placed[2]]
-            home = heappop(lane)[2]
-            head = self._queue.head(home)
+            _, _, home, head = heappop(lane)
             fell = not placed[0] and not is_entitled(policy, home.demand.total, home.preemptible)
-            if fell or head is None or head.id != request_id:  # it belongs elsewhere, or left through another pool
+            if fell or head.id not in home.members:  # it belongs elsewhere, or left through another pool
                 self._join(policy, home)
                 self._rank(policy)
                 continue

@@ -51,6 +51,8 @@ class PoolPass:
     def _consider(self, turn: Turn) -> bool:
         """Whether the pass goes on."""
         request = turn.request
+        if self.somebody_blocked and self._changes_nothing(turn):
+            return True
         own = own_obstacle(turn.policy, request.demand, request.preemptible)
         found = own or room(self.pool, turn.policy, request.demand)
         if isinstance(found, Reason) and own is None and self.held is not None and self.held.lets_pass(request):
@@ -69,6 +71,17 @@ class PoolPass:
             return self.pool.pool.backfill
         self._await_what_leaves(turn)
         return True if own is not None else self._block(turn)
+
+    def _changes_nothing(self, turn: Turn) -> bool:
+        """A shortcut for the usual case behind the first blocked request: too little is free and nobody can be evicted.
+        It only skips what `_consider` would find out for itself."""
+        if self.held is not None or self.pool.leaving or len(turn.home.key.candidates) > 1:
+            return False
+        free = self.pool.free_now
+        for key, value in turn.home.demand.total:
+            if key in free and value > free[key]:
+                return not may_find_victims(self.pool, turn.policy, turn.request, self.lowest_priority)
+        return False
 
     def _again(self, turn: Turn) -> None:
         self.changed_behind = self.changed_behind or self.held is not None or bool(self.awaiting)
