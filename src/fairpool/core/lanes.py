@@ -73,11 +73,12 @@ class Lanes:
         key = policy.policy.id
         edition = self._editions[key] = self._editions.get(key, 0) + 1
         priority = -policy.policy.priority
+        entries = self._entries
         for (borrowing, preemptible), lane in self._lanes[key].items():
             if lane:
                 share = fair_share(self._pool, policy) if borrowing else 0
                 _, queued_at, request = lane[0][0]
-                heappush(self._entries, ((borrowing, priority, preemptible, share), queued_at, request, key, edition))
+                heappush(entries, ((borrowing, priority, preemptible, share), queued_at, request, key, edition))
 
     def next(self) -> Turn | None:
         """The next class in order with its head, or None when the pass is over.

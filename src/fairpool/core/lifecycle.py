@@ -22,6 +22,8 @@ class Happening(StrEnum):
     CANCEL = "cancelled"
     EXPIRE = "expired"
 
+    __hash__ = str.__hash__  # as that of Status
+
 
 TABLE: Final = MappingProxyType(
     {

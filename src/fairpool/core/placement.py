@@ -215,7 +215,7 @@ class PoolNodes:
     def place(self, parts: tuple[Amounts, ...]) -> tuple[PartPlacement, ...] | None:
         """Where the parts can lie right now (both books), or None. Best fit, largest part first."""
         if len(parts) == 1:
-            found = self._place_part(parts[0])
+            found = self._place_flat(get(parts[0], GPU)) if self.flat else self._place_part(parts[0])
             return None if found is None else (found,)
         return _place_many(self, parts, self._place_part, now=1)
 

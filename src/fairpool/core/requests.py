@@ -23,6 +23,8 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
     EXPIRED = "expired"
 
+    __hash__ = str.__hash__  # an enum's own is a call into Python, and every event looks its status up
+
     @property
     def is_final(self) -> bool:
         """Whether nothing can happen to the request any more."""
