@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,21 @@ def note(text: str) -> None:
     """Tell the person something, on standard error."""
     if shows():
         _write(f"fairpool: {text}\n")
+
+
+class Pace:
+    """Says of how many things in a row a person wants to hear: one now and then."""
+
+    def __init__(self, every_s: float = 5.0) -> None:
+        self._every_s = every_s
+        self._next_at = 0.0
+
+    def allows(self) -> bool:
+        """Whether it is time for another one, which then counts as said."""
+        if not shows() or time.monotonic() < self._next_at:
+            return False
+        self._next_at = time.monotonic() + self._every_s
+        return True
 
 
 def _write(text: str) -> None:

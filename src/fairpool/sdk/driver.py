@@ -9,6 +9,7 @@ from typing import Any
 from fairpool.sdk.api import Api
 from fairpool.sdk.broker import Broker
 from fairpool.sdk.calls import StepCall
+from fairpool.sdk.console import Pace
 from fairpool.sdk.execution import Execution
 from fairpool.sdk.futures import StepFuture
 from fairpool.sdk.loop import Loop
@@ -22,6 +23,7 @@ class Driver:
         self.broker = broker
         self._loop = Loop("fairpool-driver")
         self._slots = Slots()
+        self._pace = Pace()
         self._loop.start()
 
     @property
@@ -36,7 +38,7 @@ class Driver:
             self._loop.post(lambda: execution.cancel("its future was cancelled"))
 
         future: StepFuture[Any] = StepFuture(name=call.name, label=call.label, output=call.output, cancel=cancel)
-        execution = Execution(call, future, broker=self.broker, loop=self._loop, slots=self._slots)
+        execution = Execution(call, future, broker=self.broker, loop=self._loop, slots=self._slots, pace=self._pace)
         future._execution = execution
         self._loop.post(execution.begin)
         return future

@@ -51,12 +51,22 @@ class Phase(Enum):
 class Execution:
     """One step from its submission to its end."""
 
-    def __init__(self, call: StepCall, future: StepFuture[Any], *, broker: Broker, loop: Loop, slots: Slots) -> None:
+    def __init__(
+        self,
+        call: StepCall,
+        future: StepFuture[Any],
+        *,
+        broker: Broker,
+        loop: Loop,
+        slots: Slots,
+        pace: console.Pace,
+    ) -> None:
         self.call = call
         self.future = future
         self._broker = broker
         self._loop = loop
         self._slots = slots
+        self._pace = pace
         self._phase = Phase.BEFORE
         self._attempt = 0
         self._step_id: str | None = None
@@ -182,7 +192,7 @@ class Execution:
             self._again_or_end(endings.lost(self.call, view))
 
     def _say_why_it_waits(self, attempt: int) -> None:
-        if attempt != self._attempt or self._phase is not Phase.ASKED or not console.shows():
+        if attempt != self._attempt or self._phase is not Phase.ASKED or not self._pace.allows():
             return
         request = self._request_id or ""
         self._broker.call(

@@ -55,6 +55,7 @@ class Hold:
         self._failure: Exception | None = None
         self._deadline: float | None = None
         self._given_back = False
+        self._timers: list[threading.Timer] = []
 
     @property
     def request(self) -> str | None:
@@ -96,7 +97,9 @@ class Hold:
     def raise_if_preempting(self) -> None:
         """Raise HoldError if it must be given back, or was taken away; for loops that can stop between two rounds."""
         if (self.preempting or self.lost) and self._view is not None:
-            raise HoldError(f"the hold must be given back: {endings.why_preempted(self._view)}", request=self.request)
+            evicted = self._view.eviction is not None
+            why = endings.why_preempted(self._view) if evicted else "it has lasted for its max_runtime, or was ended"
+            raise HoldError(f"the hold must be given back: {why}", request=self.request)
 
     def acquire(self) -> Self:
         """Wait until it is granted. Raises HoldError where it never can be, or not within `timeout`."""
@@ -122,6 +125,8 @@ class Hold:
                 return
             self._given_back = True
             view = self._view
+        for timer in self._timers:
+            timer.cancel()
         if view is None:
             return  # an answer that is on its way is dealt with when it comes
         if view.status.holds:
@@ -155,6 +160,8 @@ class Hold:
             assert self._view is not None
             if not self._view.status.holds:
                 raise self._refused(self._view)
+        if self.settings.max_runtime is not None:
+            self._after(self.settings.max_runtime, self._held_too_long)
 
     def _say_why_it_waits(self, request: str) -> None:
         broker = self._broker
@@ -198,6 +205,22 @@ class Hold:
             log.warning("a hold must be given back within %.0f s: %s", grace_s, why)
         else:
             threading.Thread(target=self._call_back, name="fairpool-preempt", daemon=True).start()
+
+    def _after(self, delay_s: float, action: Callable[[], object]) -> None:
+        timer = threading.Timer(delay_s, action)
+        timer.daemon = True
+        timer.start()
+        self._timers.append(timer)
+
+    def _held_too_long(self) -> None:
+        """As when it is preempted: whoever holds it is told, and after the grace period it is given back."""
+        if self.preempting or self._given_back:
+            return
+        log.warning("a hold has lasted for its max_runtime of %s s and is given back", self.settings.max_runtime)
+        self._deadline = time.monotonic() + DEFAULT_GRACE_S
+        self._after(DEFAULT_GRACE_S, self.release)
+        if self.on_preempt is not None:
+            self._call_back()
 
     def _call_back(self) -> None:
         try:

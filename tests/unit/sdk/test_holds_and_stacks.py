@@ -59,6 +59,15 @@ def test_a_hold_that_must_be_given_back_calls_back_in_time(serve):
     assert server.created[0].subjects == ["component:mine", "team:red"]
 
 
+def test_a_hold_that_lasted_for_its_max_runtime_must_be_given_back(serve):
+    serve(gpus=1)
+    told = threading.Event()
+    with hold(gpu_count=1, max_runtime=1, on_preempt=told.set) as held:
+        assert told.wait(10) and held.preempting
+        with pytest.raises(HoldError, match="max_runtime"):
+            held.raise_if_preempting()
+
+
 def test_what_is_held_is_told_only_while_it_is(serve):
     serve(gpus=1)
     with pytest.raises(HoldError, match="nothing is held"):

@@ -180,6 +180,17 @@ def test_interrupting_a_run_ends_its_steps_gracefully_and_releases_everything(st
     wait_until_gone(pids)
 
 
+def test_a_second_interrupt_kills_what_does_not_end(start, tmp_path):
+    process = start(SLEEPER.replace("while True", "while context.aborting in (True, False)"))
+    pids = pids_of_step(tmp_path)
+    process.send_signal(signal.SIGINT)
+    wait_until((tmp_path / "aborted").exists, what="the step is told to end")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert out.splitlines() == ["['released']", "['cancelled']"], err
+    wait_until_gone(pids)
+
+
 def test_a_driver_that_is_killed_takes_its_steps_with_it_gracefully(start, tmp_path):
     process = start(SLEEPER)
     pids = pids_of_step(tmp_path)
@@ -226,3 +237,17 @@ def test_sigterm_to_a_step_from_outside_runs_its_callbacks(start, tmp_path):
     _, err = process.communicate(timeout=60)
     assert "SIGTERM" in (tmp_path / "aborted").read_text()
     assert "StepFailed: step sleeper-0 ended: the process was told to end" in err
+
+
+@pytest.mark.parametrize(
+    ("example", "says"),
+    [
+        ("first_pipeline", "best slope: 3.0"),
+        ("hold_any_program", "5 rounds, and given back"),
+        ("preemptible_training", "weight: 0.999"),
+        ("custom_orchestrator", "the step ran with niceness"),
+    ],
+)
+def test_an_example_does_what_it_shows(start, example, says):
+    process = start((ROOT / "examples" / f"{example}.py").read_text(encoding="utf-8"))
+    assert says in output_of(process)
