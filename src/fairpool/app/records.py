@@ -68,7 +68,8 @@ class Declared(Generic[SpecT_co]):
     note: Document = field(default_factory=dict)
 
 
-AnyDeclared = Declared[Pool] | Declared[Policy] | Declared[Profile] | Declared[Document]
+AnyDeclared = Declared[Spec]
+"""A declared object of whatever kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

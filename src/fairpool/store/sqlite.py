@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import quote
 
 from sqlalchemy import Engine, PrimaryKeyConstraint, UniqueConstraint, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -153,12 +155,15 @@ def writer(path: Path) -> Engine:
 
 
 def readers(path: Path) -> Engine:
-    """The engine of those who read: a few connections that see one moment per transaction and can change nothing."""
-    engine = _engine(path, pool_size=_READERS)
+    """The engine of those who read: a few connections that see one moment per transaction.
+
+    They open the file for reading only, so that they change nothing, not even by moving the log into it at the end.
+    """
+    engine = _engine(path, pool_size=_READERS, query={"mode": "ro"})
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: sqlite3.Connection, record: object) -> None:
-        _pragmas(connection, ["query_only=ON", "cache_size=-8192"])
+        _pragmas(connection, ["cache_size=-8192"])
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Any) -> None:
@@ -167,9 +172,10 @@ def readers(path: Path) -> Engine:
     return engine
 
 
-def _engine(path: Path, *, pool_size: int) -> Engine:
+def _engine(path: Path, *, pool_size: int, query: Mapping[str, str] = MappingProxyType({})) -> Engine:
     return create_engine(
-        URL.create("sqlite", database=str(path)),
+        # As a URI, in which the file's name is quoted and the options have a place.
+        URL.create("sqlite", database=f"file:{quote(str(path))}", query={"uri": "true", **query}),
         # Transactions begin where we say so, not where the driver thinks that one is needed.
         connect_args={"isolation_level": None, "timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
         pool_size=pool_size,
@@ -236,8 +242,6 @@ def corrupt(path: Path, why: str) -> StoreCorrupt:
 
 
 def _is_full(error: OSError) -> bool:
-    import errno
-
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
