@@ -1,45 +1,12 @@
 """Fairpool: fair GPU and compute sharing for AI and ML teams.
 
-Importing the package loads nothing; each public name is loaded when it is first used.
+Importing the package loads nothing; each public name is loaded when it is first used. Their types are in
+`__init__.pyi`.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fairpool.sdk.context import StepContext, get_step_context
-    from fairpool.sdk.errors import (
-        ArtifactError,
-        HoldError,
-        InvalidUse,
-        NothingFits,
-        SdkError,
-        StackError,
-        StepAborted,
-        StepCancelled,
-        StepError,
-        StepFailed,
-        StepLost,
-        StepPreempted,
-        StepRejected,
-        StepTimedOut,
-        UpstreamFailed,
-        WaitTimedOut,
-    )
-    from fairpool.sdk.futures import StepFuture, wait
-    from fairpool.sdk.holds import Hold, hold
-    from fairpool.sdk.instances import smallest_instance_type
-    from fairpool.sdk.kubernetes import to_kubernetes_resources
-    from fairpool.sdk.orchestrators.base import Job, Launch, Orchestrator
-    from fairpool.sdk.orchestrators.local import LocalOrchestrator
-    from fairpool.sdk.pipelines import Pipeline, pipeline
-    from fairpool.sdk.retry import StepRetryConfig
-    from fairpool.sdk.settings import ResourceSettings
-    from fairpool.sdk.stacks import Stack
-    from fairpool.sdk.steps import Step, step, unmapped
-    from fairpool.sdk.units import ByteUnit
 
 __all__ = [
     "ArtifactError",

@@ -58,7 +58,7 @@ def error_of(
     if cause is Cause.LOST and view is not None:
         return lost(call, view)
     if cause is Cause.TIMED_OUT:
-        limit = call.settings.max_runtime
+        limit = call.settings.max_runtime_s
         return StepTimedOut(
             f"step {call.label} ran for longer than its max_runtime of {limit} s and was ended",
             step=call.name,
@@ -128,7 +128,7 @@ def rejected(call: StepCall, view: RequestView) -> StepRejected:
     """It can never run, or waited for too long."""
     if any(reason.code == "WAIT_TIMEOUT" for reason in view.reasons):
         return WaitTimedOut(
-            f"step {call.label} waited for longer than its wait_timeout of {call.settings.wait_timeout} s "
+            f"step {call.label} waited for longer than its wait_timeout of {call.settings.wait_timeout_s} s "
             f"(fairpool request describe {view.id})",
             step=call.name,
             request=view.id,

@@ -219,8 +219,9 @@ class Execution:
         if console.shows():
             self._echo = console.Echo(self.call.label, launch.log)
             self._loop.after(console.EVERY_S, self._show)
-        if self.call.settings.max_runtime is not None:
-            self._later(self.call.settings.max_runtime, self._ran_too_long)
+        limit_s = self.call.settings.max_runtime_s
+        if limit_s is not None:
+            self._later(limit_s, self._ran_too_long)
         self._watch(self._job)
 
     def _order(self, grant: Grant) -> Launch:
@@ -283,7 +284,7 @@ class Execution:
             self._loop.after(console.EVERY_S, self._show)
 
     def _ran_too_long(self) -> None:
-        limit = self.call.settings.max_runtime
+        limit = self.call.settings.max_runtime_s
         self._stop(Cause.TIMED_OUT, f"it ran for longer than its max_runtime of {limit} s", DEFAULT_GRACE_S)
 
     # ── ending ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -160,8 +160,8 @@ class Hold:
             assert self._view is not None
             if not self._view.status.holds:
                 raise self._refused(self._view)
-        if self.settings.max_runtime is not None:
-            self._after(self.settings.max_runtime, self._held_too_long)
+        if self.settings.max_runtime_s is not None:
+            self._after(self.settings.max_runtime_s, self._held_too_long)
 
     def _say_why_it_waits(self, request: str) -> None:
         broker = self._broker
@@ -216,7 +216,7 @@ class Hold:
         """As when it is preempted: whoever holds it is told, and after the grace period it is given back."""
         if self.preempting or self._given_back:
             return
-        log.warning("a hold has lasted for its max_runtime of %s s and is given back", self.settings.max_runtime)
+        log.warning("a hold has lasted for its max_runtime of %s s and is given back", self.settings.max_runtime_s)
         self._deadline = time.monotonic() + DEFAULT_GRACE_S
         self._after(DEFAULT_GRACE_S, self.release)
         if self.on_preempt is not None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from fairpool.sdk.context import running_step
 from fairpool.sdk.errors import InvalidUse
-from fairpool.sdk.runs import Run, current_run, inside, settings_over, signals_end_it, status_of
 from fairpool.sdk.settings import ResourceSettings, SettingsLike, read_settings, unknown
-from fairpool.sdk.stacks import Stack
+
+# Loaded when a run begins: the processes of steps load this module, and begin none.
+if TYPE_CHECKING:
+    from fairpool.sdk.runs import Run
+    from fairpool.sdk.stacks import Stack
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,16 +51,17 @@ class Pipeline(Generic[P, R]):
     def __fairpool_function__(self) -> Callable[P, R]:
         return self.function
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         """Run it and return what the function returns.
 
         ``stack="prod"`` (unless the function itself takes a `stack`) chooses where its steps run, this time.
         """
         if "stack" in kwargs and "stack" not in inspect.signature(self.function).parameters:
-            chosen: Any = kwargs.pop("stack")
-            return self.with_options(stack=chosen)(*args, **kwargs)
+            return self.with_options(stack=kwargs.pop("stack"))(*args, **kwargs)
         if running_step() is not None:
             return self.function(*args, **kwargs)
+        from fairpool.sdk.runs import Run, current_run, inside, settings_over, signals_end_it
+
         outer = current_run()
         if outer is not None:
             with settings_over(outer, self.settings):
@@ -70,7 +74,9 @@ class Pipeline(Generic[P, R]):
         with inside(run), signals_end_it():
             return self._execute(run, *args, **kwargs)
 
-    def _execute(self, run: Run, *args: P.args, **kwargs: P.kwargs) -> R:
+    def _execute(self, run: Run, *args: Any, **kwargs: Any) -> R:
+        from fairpool.sdk.runs import status_of
+
         try:
             result = self.function(*args, **kwargs)
             run.wait()
@@ -91,6 +97,8 @@ class Pipeline(Generic[P, R]):
         return result
 
     def _finish(self, run: Run) -> None:
+        from fairpool.sdk.runs import status_of
+
         try:
             run.wait()
         except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -23,14 +24,15 @@ class StepRetryConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_retries: int = Field(default=0, ge=0)
-    delay: Annotated[float, BeforeValidator(duration_s)] = Field(default=0, ge=0)
+    delay: Annotated[float | str | timedelta, BeforeValidator(duration_s)] = 0
     backoff: float = Field(default=1, ge=1, allow_inf_nan=False)
 
     def delay_s(self, retry: int) -> float:
         """Seconds to wait before the given retry, counted from 1."""
-        if not self.delay:
+        first_s = duration_s(self.delay)
+        if not first_s:
             return 0.0
         try:
-            return min(self.delay * self.backoff ** (retry - 1), LONGEST_DELAY_S)
+            return min(first_s * self.backoff ** (retry - 1), LONGEST_DELAY_S)
         except OverflowError:
             return LONGEST_DELAY_S

@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -14,12 +15,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from fairpool.sdk.errors import InvalidUse
 from fairpool.sdk.units import ByteUnit, duration_s, memory_bytes
 from fairpool.wire.amounts import read_amount
-from fairpool.wire.requests import MAX_PARTS
 
 GPU: Final = "gpu"
 MCPU: Final = "mcpu"
 MEMORY_MB: Final = "memory_mb"
 STEP_RUN: Final = "step_run"
+MOST_NODES: Final = 1_000
+"""`fairpool.wire.requests.MAX_PARTS`, without loading all that is about requests for it."""
+
 METRICS: Final = ("cpu", "memory", "concurrency", "rps")
 _KEY: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 _MEGABYTE: Final = 10**6
@@ -33,7 +36,8 @@ def whole_seconds(value: object) -> object:
     return None if value is None else math.ceil(duration_s(value))
 
 
-Seconds = Annotated[int | None, BeforeValidator(whole_seconds)]
+Seconds = Annotated[int | float | str | timedelta | None, BeforeValidator(whole_seconds)]
+"""A length of time as people write it; a model keeps it as whole seconds."""
 
 
 class ResourceSettings(BaseModel):
@@ -58,7 +62,7 @@ class ResourceSettings(BaseModel):
     memory: str | None = None
     pool_resources: dict[str, Quantity] | None = None
     preemptible: bool = True
-    node_count: int | None = Field(default=None, ge=1, le=MAX_PARTS)
+    node_count: int | None = Field(default=None, ge=1, le=MOST_NODES)
     min_replicas: int | None = Field(default=None, ge=0)
     max_replicas: int | None = Field(default=None, ge=0)
     autoscaling_metric: Literal["cpu", "memory", "concurrency", "rps"] | None = None
@@ -66,8 +70,8 @@ class ResourceSettings(BaseModel):
     max_concurrency: int | None = Field(default=None, ge=1)
     profile: str | None = Field(default=None, min_length=1, max_length=63)
     priority: int | None = Field(default=None, ge=-(2**31), le=2**31 - 1)
-    max_runtime: Seconds = Field(default=None, ge=1)
-    wait_timeout: Seconds = Field(default=None, ge=0)
+    max_runtime: Seconds = None
+    wait_timeout: Seconds = None
 
     @model_validator(mode="before")
     @classmethod
@@ -91,6 +95,13 @@ class ResourceSettings(BaseModel):
         if value is None:
             return None
         return whole_or_fraction("gpu_count", read_amount_of("gpu_count", value))
+
+    @field_validator("max_runtime")
+    @classmethod
+    def _some_time(cls, value: Any) -> Any:
+        if value == 0:
+            raise ValueError("max_runtime is 0; possible: 1 second or more, or nothing for no limit")
+        return value
 
     @field_validator("memory")
     @classmethod
@@ -118,6 +129,16 @@ class ResourceSettings(BaseModel):
     def empty(self) -> bool:
         """Whether nothing is set."""
         return not self.given()
+
+    @property
+    def max_runtime_s(self) -> int | None:
+        """`max_runtime` in seconds."""
+        return None if self.max_runtime is None else math.ceil(duration_s(self.max_runtime))
+
+    @property
+    def wait_timeout_s(self) -> int | None:
+        """`wait_timeout` in seconds."""
+        return None if self.wait_timeout is None else math.ceil(duration_s(self.wait_timeout))
 
     def given(self) -> dict[str, Any]:
         """The fields that were set on purpose, by name; None is no setting."""

@@ -6,14 +6,17 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from fairpool.sdk.context import running_step
 from fairpool.sdk.errors import InvalidUse
 from fairpool.sdk.futures import StepFuture
 from fairpool.sdk.retry import StepRetryConfig
-from fairpool.sdk.runs import Run, current_run, inside, signals_end_it, status_of
 from fairpool.sdk.settings import ResourceSettings, SettingsLike, read_settings
+
+# `fairpool.sdk.runs` is loaded when a run begins: the processes of steps load this module, and begin none.
+if TYPE_CHECKING:
+    from fairpool.sdk.runs import Run
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,9 +66,11 @@ class Step(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run it and return its result. Raises what the step raised, or StepError where it has no result."""
-        run = current_run()
         if running_step() is not None:
             return self.function(*args, **kwargs)
+        from fairpool.sdk.runs import current_run
+
+        run = current_run()
         if run is not None:
             return self._begin(run, args, kwargs).result()
         return self._alone(args, kwargs)
@@ -74,6 +79,8 @@ class Step(Generic[P, R]):
         """Begin it and return at once; futures among the arguments are waited for before it asks for resources."""
         if running_step() is not None:
             return self._in_place(args, kwargs)
+        from fairpool.sdk.runs import Run, current_run, status_of
+
         run = current_run()
         if run is not None:
             return self._begin(run, args, kwargs)
@@ -145,6 +152,8 @@ class Step(Generic[P, R]):
         )
 
     def _alone(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        from fairpool.sdk.runs import Run, inside, signals_end_it, status_of
+
         run = Run(self.name, stack=None, settings=ResourceSettings())
         with inside(run), signals_end_it():
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,11 @@ from fairpool.sdk.context import get_step_context
 from fairpool.sdk.retry import StepRetryConfig
 from fairpool.sdk.settings import ResourceSettings
 from fairpool.sdk.steps import step
+
+
+def idle() -> None:
+    """What a step does in a round in which it has nothing to do."""
+    threading.Event().wait(0.01)
 
 
 def gpus(count: float) -> dict[str, Any]:
@@ -72,7 +76,7 @@ def lock() -> Any:
 def wait_for(path: str) -> str:
     """Ends when the file is there."""
     while not Path(path).exists():
-        time.sleep(0.01)
+        idle()
     return Path(path).read_text()
 
 
@@ -92,7 +96,7 @@ def train(marks: str, epochs: int) -> list[tuple[int, int]]:
         if context.attempt == 1 and len(history) == 2:
             Path(marks, "at-two").touch()
             while not context.aborting:
-                time.sleep(0.01)
+                idle()
         context.raise_if_aborting()
         history.append((context.attempt, len(history)))
         context.save_checkpoint(history)
@@ -111,7 +115,7 @@ def saves_when_told(marks: str) -> None:
     Path(marks, "started").touch()
     try:
         while True:
-            time.sleep(0.01)
+            idle()
     finally:
         Path(marks, "finally").touch()
 
@@ -121,7 +125,7 @@ def ignores_everything(marks: str) -> None:
     context = get_step_context()
     Path(marks, "started").write_text(str(os.getpid()))
     while context.aborting in (True, False):
-        time.sleep(0.01)
+        idle()
 
 
 @step

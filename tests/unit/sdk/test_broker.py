@@ -113,7 +113,12 @@ def test_submissions_that_have_gathered_go_out_as_one(server, broker, monkeypatc
     sizes: list[int] = []
     gate = threading.Event()
     real = server.create_requests
-    monkeypatch.setattr(server, "create_requests", lambda requests: sizes.append(len(requests)) or real(requests))
+
+    def counted(requests):
+        sizes.append(len(requests))
+        return real(requests)
+
+    monkeypatch.setattr(server, "create_requests", counted)
     broker.call(gate.wait)
     seen = [Seen() for _ in range(50)]
     for one in seen:
@@ -128,7 +133,7 @@ def test_a_failing_listener_does_not_keep_the_others_from_hearing(server, broker
         raise KeyError("listener")
 
     good = Seen()
-    broker.submit(Submission(prepare=good.submission().prepare, listener=breaks, failed=breaks))
+    broker.submit(Submission(prepare=good.submission().prepare, listener=breaks, failed=good.failures.append))
     broker.submit(good.submission())
     wait_until(lambda: good.views, what="the other hears")
     assert good.statuses()[0] in (RequestStatus.QUEUED, RequestStatus.ALLOCATED)

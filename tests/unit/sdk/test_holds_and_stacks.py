@@ -52,7 +52,7 @@ def test_a_hold_that_must_be_given_back_calls_back_in_time(serve):
     with hold(gpu_count=1, on_preempt=told.set, component="mine", subjects=("team:red",)) as held:
         server.preempt(held.request)
         assert told.wait(10)
-        assert held.preempting and held.seconds_left > 20
+        assert held.preempting and (held.seconds_left or 0) > 20
         with pytest.raises(HoldError, match="req-production"):
             held.raise_if_preempting()
     assert server.requests[held.request].status is RequestStatus.PREEMPTED

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from fairpool.sdk.errors import InvalidUse
 from fairpool.sdk.retry import StepRetryConfig
-from fairpool.sdk.settings import ResourceSettings, read_settings
+from fairpool.sdk.settings import MOST_NODES, ResourceSettings, read_settings
 from fairpool.sdk.units import ByteUnit, duration_s
+from fairpool.wire.requests import MAX_PARTS
 
 
 def test_settings_become_the_demand_that_s1_gives_as_its_example():
@@ -79,7 +80,7 @@ def test_settings_are_frozen_and_preemptible_by_default():
     settings = ResourceSettings()
     assert settings.preemptible is True and settings.empty
     with pytest.raises(ValidationError):
-        settings.gpu_count = 1
+        settings.gpu_count = 1  # type: ignore[misc]
 
 
 def test_only_what_is_set_on_purpose_overrides():
@@ -87,6 +88,10 @@ def test_only_what_is_set_on_purpose_overrides():
     merged = ResourceSettings(gpu_count=0).merged_over(base)
     assert (merged.gpu_count, merged.memory, merged.preemptible) == (0, "1GB", False)
     assert ResourceSettings(preemptible=True).merged_over(base).preemptible is True
+
+
+def test_as_many_nodes_can_be_asked_for_as_the_server_takes():
+    assert MOST_NODES == MAX_PARTS
 
 
 def test_memory_is_told_in_any_unit():
