@@ -16,11 +16,11 @@ from typing import Final, TypeVar
 
 from fairpool.sdk.api import Api, Refused, Unreachable
 from fairpool.wire.events import Event
-from fairpool.wire.requests import BulkItem, RequestCreate, RequestView
+from fairpool.wire.requests import DEFAULT_LEASE_S, BulkItem, RequestCreate, RequestView
 from fairpool.wire.values import RequestStatus
 
-RENEW_EVERY_S: Final = 15.0
-"""A quarter of the default lease: three renewals may fail before it lapses (S35)."""
+RENEWALS: Final = 4
+"""Renewals in the length of a lease: three may fail before it lapses (S35)."""
 
 GIVE_UP_AFTER_S: Final = 120.0
 """Calls are tried again for so long: a server that is started again is back well before."""
@@ -65,7 +65,7 @@ class Submission:
 class Broker:
     """The requests of this process. Its threads start with the first of them."""
 
-    def __init__(self, api: Api, *, renew_every_s: float = RENEW_EVERY_S) -> None:
+    def __init__(self, api: Api, *, renew_every_s: float = DEFAULT_LEASE_S / RENEWALS) -> None:
         self.api = api
         self._renew_every_s = renew_every_s
         self._calls: queue.SimpleQueue[Submission | Callable[[], object]] = queue.SimpleQueue()

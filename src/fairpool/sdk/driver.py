@@ -6,8 +6,9 @@ import os
 import threading
 from typing import Any
 
+from fairpool.sdk import granting
 from fairpool.sdk.api import Api
-from fairpool.sdk.broker import Broker
+from fairpool.sdk.broker import RENEWALS, Broker
 from fairpool.sdk.calls import StepCall
 from fairpool.sdk.console import Pace
 from fairpool.sdk.execution import Execution
@@ -69,7 +70,7 @@ def shared_broker() -> Broker:
         if _Shared.broker is None:
             from fairpool.sdk.connection import connect
 
-            _Shared.broker = Broker(connect())
+            _Shared.broker = Broker(connect(), renew_every_s=granting.lease_s() / RENEWALS)
         return _Shared.broker
 
 

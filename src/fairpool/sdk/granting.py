@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fairpool.sdk import devices
+from fairpool.sdk.errors import InvalidUse
 from fairpool.sdk.orchestrators.base import Grant
 from fairpool.sdk.settings import ResourceSettings
-from fairpool.wire.requests import RequestCreate, RequestView
+from fairpool.wire.requests import DEFAULT_LEASE_S, RequestCreate, RequestView
 
 SUBJECTS_ENV: Final = "FAIRPOOL_SUBJECTS"
 """Further subjects of this program's requests, separated by commas: ``team:vision,user:ada``."""
+
+LEASE_ENV: Final = "FAIRPOOL_LEASE_S"
+"""Seconds for which a program is believed alive without a word from it (S35); 60 if it is not set."""
 
 REQUEST: Final = "FAIRPOOL_REQUEST"
 POOL: Final = "FAIRPOOL_POOL"
@@ -44,6 +48,7 @@ def request_for(
             "max_runtime_s": settings.max_runtime_s,
             "wait_timeout_s": settings.wait_timeout_s,
             "retry_of": retry_of,
+            "lease_s": lease_s(),
             "name": name,
             "run": run,
             "step": step,
@@ -55,6 +60,14 @@ def request_for(
 def subjects_around() -> tuple[str, ...]:
     """The subjects that the environment adds."""
     return tuple(text.strip() for text in os.environ.get(SUBJECTS_ENV, "").split(",") if text.strip())
+
+
+def lease_s() -> int:
+    """How long the leases of this program are. Raises InvalidUse for what is no whole number of seconds."""
+    text = os.environ.get(LEASE_ENV, "") or str(DEFAULT_LEASE_S)
+    if not text.isdecimal() or not 1 <= int(text) <= 86_400:
+        raise InvalidUse(f"{LEASE_ENV} is {text!r}; possible: whole seconds from 1 to 86400")
+    return int(text)
 
 
 def grant_of(view: RequestView) -> Grant:
