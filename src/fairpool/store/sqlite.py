@@ -15,8 +15,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sqlalchemy import Engine, PrimaryKeyConstraint, UniqueConstraint, create_engine, event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from fairpool.app.store_errors import (
     ConstraintViolated,
@@ -59,22 +59,21 @@ class FileState:
         return self.wal_bytes > 0
 
 
+_SCHEME: Final = "sqlite:///"
+_POSSIBLE: Final = "possible: sqlite:////absolute/path/fairpool.db"
+
+
 def path_of(url: str) -> Path:
-    """The file that a database URL names. Raises StoreUnusable for what is no SQLite file."""
-    try:
-        parsed: URL = make_url(url)
-    except ArgumentError:
-        raise StoreUnusable("the database URL cannot be read; possible: sqlite:////absolute/path/fairpool.db") from None
-    if parsed.get_backend_name() != "sqlite":
-        raise StoreUnusable(
-            f"this version keeps its memory in SQLite, not in {parsed.get_backend_name()}; "
-            "possible: sqlite:////absolute/path/fairpool.db"
-        )
-    if parsed.database in (None, "", ":memory:"):
-        raise StoreUnusable(
-            "a database in memory would forget everything; possible: sqlite:////absolute/path/fairpool.db"
-        )
-    return Path(str(parsed.database)).absolute()
+    """The file that a database URL names; what follows the scheme is its path, letter by letter.
+
+    Raises StoreUnusable for what is no SQLite file.
+    """
+    if not url.startswith("sqlite:"):
+        raise StoreUnusable(f"this version keeps its memory in a SQLite file, and this URL names none; {_POSSIBLE}")
+    path = url.removeprefix(_SCHEME)
+    if path in (url, "", ":memory:"):
+        raise StoreUnusable(f"a database in memory would forget everything; {_POSSIBLE}")
+    return Path(path).absolute()
 
 
 def inspect_file(path: Path) -> FileState:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -189,6 +191,15 @@ def _requests() -> None:
     """Demand, and what it holds."""
     op.create_table(
         "requests",
+        *_request_columns(),
+        *_request_checks(),
+        sa.PrimaryKeyConstraint("seq", name="pk_requests"),
+        sa.UniqueConstraint("workspace", "id", name="uq_requests_id"),
+    )
+
+
+def _request_columns() -> list[sa.Column[Any]]:
+    return [
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
         sa.Column("workspace", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
@@ -228,6 +239,11 @@ def _requests() -> None:
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
         sa.Column("ended_by", sa.String(), nullable=False),
         sa.Column("reasons", sa.Text(), nullable=True),
+    ]
+
+
+def _request_checks() -> list[sa.CheckConstraint]:
+    return [
         sa.CheckConstraint(
             "(ended_at IS NULL) = (status IN ('queued', 'allocated', 'preempting'))", name="ck_requests_ended"
         ),
@@ -257,9 +273,7 @@ def _requests() -> None:
         sa.CheckConstraint("(lease_until IS NULL) = (lease_length_s IS NULL)", name="ck_requests_lease"),
         sa.CheckConstraint("(pool_id IS NULL) = (policy_id IS NULL)", name="ck_requests_pool_and_policy"),
         sa.CheckConstraint("version > 0", name="ck_requests_version"),
-        sa.PrimaryKeyConstraint("seq", name="pk_requests"),
-        sa.UniqueConstraint("workspace", "id", name="uq_requests_id"),
-    )
+    ]
 
 
 def _request_indexes() -> None:
