@@ -1,0 +1,105 @@
+"""What a use case refuses, split by who must act. Errors of the core and of the store pass through unchanged.
+
+AppError
+├── NotFound            nothing goes by that name or id
+├── Ambiguous           an id prefix means several things: name one of the candidates
+├── Exists              there is one already
+├── Conflict            the state of things does not allow it
+│   ├── InUse           work waits or runs there: say what is to become of it (S10)
+│   └── KeyReused       the idempotency key was used for something else (S36)
+├── Stale               it has changed since the caller last read it
+├── NotAllowed          the caller may not
+└── Busy                the server cannot take this now: try again
+    ├── Overloaded      too much is waiting to be decided
+    └── NotLeading      this process is not the scheduler (any more)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class AppError(Exception):
+    """Base of everything that a use case refuses on purpose. message: for people."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class NotFound(AppError):
+    """Nothing goes by that name or id. candidates: names that are near."""
+
+    def __init__(self, kind: str, ref: str, *, candidates: Sequence[str] = ()) -> None:
+        super().__init__(f"no {kind} {ref!r}")
+        self.kind = kind
+        self.ref = ref
+        self.candidates = tuple(candidates)
+
+
+class Ambiguous(AppError):
+    """An id prefix means several things."""
+
+    def __init__(self, kind: str, ref: str, *, candidates: Sequence[str]) -> None:
+        super().__init__(f"{ref!r} means more than one {kind}")
+        self.kind = kind
+        self.ref = ref
+        self.candidates = tuple(candidates)
+
+
+class Exists(AppError):
+    """There is one already."""
+
+    def __init__(self, kind: str, name: str, *, hint: str = "") -> None:
+        super().__init__(f"{kind} {name!r} exists already{': ' + hint if hint else ''}")
+        self.kind = kind
+        self.name = name
+
+
+class Conflict(AppError):
+    """The state of things does not allow it."""
+
+
+class InUse(Conflict):
+    """Work waits or runs there. queued, active: which requests; dependents: what else points to it."""
+
+    def __init__(
+        self, message: str, *, queued: Sequence[str] = (), active: Sequence[str] = (), dependents: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message)
+        self.queued = tuple(queued)
+        self.active = tuple(active)
+        self.dependents = tuple(dependents)
+
+
+class KeyReused(Conflict):
+    """The idempotency key was used for something else."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"idempotency key {key!r} was used for a request that asks for something else")
+        self.key = key
+
+
+class Stale(AppError):
+    """It has changed since the caller last read it."""
+
+    def __init__(self, kind: str, name: str, *, expected: int, actual: int) -> None:
+        super().__init__(f"{kind} {name!r} is at version {actual}, not {expected}: read it again")
+        self.expected = expected
+        self.actual = actual
+
+
+class NotAllowed(AppError):
+    """The caller may not do this."""
+
+
+class Busy(AppError):
+    """The server cannot take this now; the same call may succeed in a moment."""
+
+
+class Overloaded(Busy):
+    """Too much is waiting to be decided."""
+
+
+class NotLeading(Busy):
+    """This process is not the scheduler, or has just ceased to be."""

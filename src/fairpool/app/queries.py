@@ -1,0 +1,173 @@
+"""Read models of pools and policies: what there is, who uses it, who waits. Asked on the scheduler's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairpool.app.memory import Memory
+from fairpool.app.records import Declared, Kind
+from fairpool.app.use_cases.pools import work_of
+from fairpool.core.amounts import Amounts, of
+from fairpool.core.books import PoolBooks
+from fairpool.core.ids import Instant, PoolId, RequestId
+from fairpool.core.policies import Policy
+from fairpool.core.pools import Node, Pool, PoolState
+from fairpool.core.shares import borrowing_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyStatus:
+    """A policy with what its requests use. in_share, borrowed: what of `used` lies in the reservation, what beyond."""
+
+    declared: Declared[Policy]
+    pool_name: str
+    used: Amounts
+    in_share: Amounts
+    borrowed: Amounts
+    queued: int
+    active: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStatus:
+    """A node with what is used of it, and by whom."""
+
+    node: Node
+    used: Amounts
+    requests: tuple[RequestId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStatus:
+    """A pool as it is now.
+
+    state: ``active``, ``draining``, ``degraded`` (S6) or ``over capacity`` (S9). Amounts name every key that the pool
+    meters, those with nothing in them too.
+    """
+
+    declared: Declared[Pool]
+    state: str
+    capacity: Mapping[str, int]
+    nominal: Mapping[str, int]
+    used: Mapping[str, int]
+    free: Mapping[str, int]
+    reserved: Mapping[str, int]
+    borrowed: Mapping[str, int]
+    queued: int
+    active: int
+    nodes: tuple[NodeStatus, ...]
+    policies: tuple[PolicyStatus, ...]
+
+
+def pool_statuses(memory: Memory, now: Instant) -> list[PoolStatus]:
+    """All pools, by name."""
+    return [pool_status(memory, now, declared.id) for declared in memory.all(Kind.POOL)]
+
+
+def pool_status(memory: Memory, now: Instant, ref: str) -> PoolStatus:
+    """One pool. Raises NotFound, Ambiguous."""
+    declared = memory.pool(ref)
+    books = memory.world.books[declared.spec.id]
+    policies = tuple(_policy_status(memory, books, policy) for policy in memory.policies_of(declared.spec.id))
+    queued, active = work_of(memory, declared.spec.id)
+    used = memory.world.usage(declared.spec.id)
+    return PoolStatus(
+        declared=declared,
+        state=_state(books),
+        capacity=books.capacity,
+        nominal=books.nominal,
+        used=used,
+        free=memory.world.free(declared.spec.id),
+        reserved=_sums(books, [policy.declared.spec.reserved for policy in policies]),
+        borrowed=_sums(books, [policy.borrowed for policy in policies]),
+        queued=len(queued),
+        active=len(active),
+        nodes=_nodes(books),
+        policies=policies,
+    )
+
+
+def policy_status(memory: Memory, now: Instant, ref: str) -> PolicyStatus:
+    """One policy. Raises NotFound, Ambiguous."""
+    declared = memory.policy(ref)
+    return _policy_status(memory, memory.world.books[declared.spec.pool], declared)
+
+
+def policy_statuses(memory: Memory, now: Instant) -> list[PolicyStatus]:
+    """All policies, by name."""
+    return [policy_status(memory, now, declared.id) for declared in memory.all(Kind.POLICY)]
+
+
+def in_share(memory: Memory, request: RequestId) -> bool | None:
+    """Whether what a request holds lies inside its policy's reservation (S20); None where that means nothing."""
+    held = memory.world.allocations.get(request)
+    if held is None or held.pool is None or held.policy is None:
+        return None
+    policy = memory.world.books[held.pool].policies[held.policy]
+    borrowing = borrowing_of(policy.by_precedence, policy.reserved, policy.bounded)
+    return all(other.request.id != request for other in borrowing)
+
+
+def _policy_status(memory: Memory, books: PoolBooks, declared: Declared[Policy]) -> PolicyStatus:
+    policy = books.policies[declared.spec.id]
+    beyond: dict[str, int] = {}
+    for allocation in borrowing_of(policy.by_precedence, policy.reserved, policy.bounded):
+        for key, value in allocation.request.demand.total:
+            beyond[key] = beyond.get(key, 0) + value
+    used = {key: value for key, value in policy.used_now.items() if value}
+    return PolicyStatus(
+        declared=declared,
+        pool_name=books.pool.name,
+        used=of(used),
+        in_share=of({key: value - beyond.get(key, 0) for key, value in used.items()}),
+        borrowed=of(beyond),
+        queued=sum(len(home.members) for home in memory.world.queue.classes_of(declared.spec.id)),
+        active=len(policy.by_precedence),
+    )
+
+
+def _state(books: PoolBooks) -> str:
+    if books.pool.state is PoolState.DRAINING:
+        return "draining"
+    if any(free < 0 for free in books.free_now.values()):
+        return "over capacity"
+    return "degraded" if books.degraded else "active"
+
+
+def _sums(books: PoolBooks, vectors: list[Amounts]) -> dict[str, int]:
+    sums = dict.fromkeys(books.nominal, 0)
+    for amounts in vectors:
+        for key, value in amounts:
+            if key in sums:
+                sums[key] += value
+    return sums
+
+
+def _nodes(books: PoolBooks) -> tuple[NodeStatus, ...]:
+    used: dict[str, dict[str, int]] = {}
+    users: dict[str, dict[RequestId, None]] = {}
+    for request, held in books.allocations.items():
+        for place, part in zip(held.parts, held.request.demand.parts, strict=True):
+            users.setdefault(place.node, {})[request] = None
+            on_node = used.setdefault(place.node, {})
+            for key, value in part:
+                on_node[key] = on_node.get(key, 0) + value
+    return tuple(
+        NodeStatus(
+            node=node,
+            used=of({key: value for key, value in used.get(node.name, {}).items() if key in dict(node.capacity)}),
+            requests=tuple(sorted(users.get(node.name, {}))),
+        )
+        for node in books.pool.nodes
+    )
+
+
+def live_requests(memory: Memory) -> tuple[int, int]:
+    """How many requests are queued, and how many hold something."""
+    return len(memory.world.queue), len(memory.world.allocations)
+
+
+def pool_id(memory: Memory, now: Instant, ref: str) -> PoolId:
+    """The id of the pool that `ref` means."""
+    return memory.pool(ref).spec.id

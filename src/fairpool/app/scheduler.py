@@ -1,0 +1,302 @@
+"""The loop that decides and remembers: take what has arrived, apply it, plan, commit, and only then tell anyone.
+
+`Scheduler.cycle` is one round, synchronous and deterministic, for tests and the simulator. `SchedulerLoop` is the
+thread that runs rounds. What arrives while a round commits makes up the next one, so many submissions share a commit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from fairpool.app.errors import AppError, NotLeading, Overloaded
+from fairpool.app.memory import Memory
+from fairpool.app.ports import Clock, IdSource, Notifier, Store
+from fairpool.app.records import HistoryEntry, Kind
+from fairpool.app.store_errors import StaleLeader, StoreError
+from fairpool.app.transaction import Transaction
+from fairpool.core import events as ev
+from fairpool.core.errors import CoreError
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.planner import decide
+from fairpool.core.pools import PoolState
+from fairpool.core.requests import Status
+
+Result = TypeVar("Result")
+
+LEADER_TTL_S = 15.0
+MAX_WAITING = 20_000
+"""Commands that may wait for the next round; more are refused, so that memory and waiting times stay bounded."""
+
+MAX_BATCH = 2_000
+"""Commands in one round: enough to share a commit, few enough that nobody waits long for it."""
+
+MAX_DECISIONS = 100
+"""Decisions in one round; only grace periods of zero seconds need more than two."""
+
+Command = Callable[[Transaction], Callable[[], Result]]
+"""Changes something and returns what to answer once that is committed. It checks everything before it changes any."""
+
+Ask = Callable[[Memory, Instant], Result]
+"""Looks at the memory and changes nothing."""
+
+
+@dataclass(slots=True)
+class Work(Generic[Result]):
+    """Something to be done in the next round, and where the answer goes."""
+
+    future: Future[Result]
+    actor: str = ""
+    command: Command[Result] | None = None
+    ask: Ask[Result] | None = None
+
+
+class Scheduler:
+    """The one that decides. Not thread-safe: the loop's thread, or a test, calls it."""
+
+    def __init__(self, store: Store, clock: Clock, ids: IdSource, notifier: Notifier, *, holder: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._notifier = notifier
+        self._holder = holder
+        self._token: int | None = None
+        self._renew_at = Instant(0)
+        self._memory: Memory | None = None
+        self.wake_at: Instant | None = None
+
+    @property
+    def memory(self) -> Memory:
+        """What is known. Raises NotLeading where this process does not schedule."""
+        if self._memory is None:
+            raise NotLeading("this server is not ready to decide yet: ask again in a moment")
+        return self._memory
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process is the scheduler, as far as it knows."""
+        return self._token is not None
+
+    def lead(self) -> bool:
+        """Become or stay the scheduler; whether it is. Raises StoreError."""
+        now = self._clock.now()
+        if self._token is None:
+            leadership = self._store.leases.acquire(self._holder, now, LEADER_TTL_S)
+            if leadership.holder != self._holder:
+                self.wake_at = leadership.until
+                return False
+            self._token = leadership.token
+            self._renew_at = Instant(now + int(LEADER_TTL_S * SECOND / 3))
+        elif now >= self._renew_at:
+            try:
+                self._store.leases.renew(self._token, now, LEADER_TTL_S)
+            except StaleLeader:
+                self.step_down()
+                return False
+            self._renew_at = Instant(now + int(LEADER_TTL_S * SECOND / 3))
+        if self._memory is None:
+            self._memory = Memory(self._store.load(), now)
+        return True
+
+    def step_down(self) -> None:
+        """Another is the scheduler now: what is in memory may be out of date."""
+        self._token = None
+        self._memory = None
+
+    def resign(self) -> None:
+        """Give the leadership back, so that another can take it at once."""
+        if self._token is not None:
+            with suppress(StoreError):
+                self._store.leases.release(self._token)
+            self.step_down()
+
+    def cycle(self, work: Sequence[Work[Any]]) -> None:
+        """One round. Every future in `work` is answered when it returns."""
+        try:
+            leads = self.lead()
+        except Exception as error:  # noqa: BLE001 (whoever asked must hear of it, whatever it is)
+            _fail(work, error)
+            return
+        if not leads or self._memory is None or self._token is None:
+            _fail(work, NotLeading("another server is the scheduler: ask again in a moment"))
+            return
+        now = self._clock.now()
+        for item in work:
+            if item.ask is not None:
+                _answer(item, lambda item=item: item.ask(self._memory, now))  # type: ignore[misc]
+        transaction = Transaction(self._memory, self._ids, self._store.reader, now)
+        try:
+            answers = self._run([item for item in work if item.command is not None], transaction)
+            self._decide(transaction, now)
+            self._commit(transaction, now)
+        except Exception as error:  # noqa: BLE001 (whatever it was, memory may be ahead of the store)
+            # The memory may be ahead of the store: throw it away. A restart is the same thing.
+            self._memory = None
+            if isinstance(error, StaleLeader):
+                self.step_down()
+            _fail(work, error)
+            self.wake_at = Instant(now + SECOND)
+            return
+        for item, answer in answers:
+            _answer(item, answer)
+
+    def _run(self, work: Sequence[Work[Any]], transaction: Transaction) -> list[tuple[Work[Any], Callable[[], Any]]]:
+        """Run the commands; one that refuses has changed nothing and fails alone."""
+        answers = []
+        for item in work:
+            assert item.command is not None
+            before = transaction.writes
+            transaction.actor = item.actor
+            try:
+                answers.append((item, item.command(transaction)))
+            except (AppError, CoreError, StoreError) as error:
+                if transaction.writes != before:
+                    raise  # half done: the round as a whole must fail
+                _set_exception(item, error)
+        return answers
+
+    def _decide(self, transaction: Transaction, now: Instant) -> None:
+        memory = transaction.memory
+        for request in memory.leases.lapsed(now):
+            self._expire(transaction, request)
+        for _ in range(MAX_DECISIONS):
+            plan = decide(memory.world, now)
+            transaction.carry_out(plan)
+            drained = self._drop_drained(transaction)
+            self.wake_at = plan.wake_at
+            if not drained and (plan.wake_at is None or plan.wake_at > now):
+                break
+        lapse = memory.leases.next_lapse()
+        moments = [at for at in (self.wake_at, lapse, self._renew_at) if at is not None]
+        self.wake_at = min(moments)
+
+    def _expire(self, transaction: Transaction, request: RequestId) -> None:
+        before = transaction.world.status_of(request)
+        if before is None:
+            return
+        transaction.actor = "scheduler"
+        transaction.apply(ev.Ended(request=request, how=Status.EXPIRED))
+        status = Status.PREEMPTED if before is Status.PREEMPTING else Status.EXPIRED
+        transaction.end(request, status, cause="lease lapsed", ended_by="lease")
+
+    def _drop_drained(self, transaction: Transaction) -> bool:
+        """A draining pool goes when the last work there has ended (S10)."""
+        memory, dropped = transaction.memory, False
+        for pool_id, books in list(memory.world.books.items()):
+            if books.pool.state is PoolState.DRAINING and not books.allocations:
+                transaction.apply(ev.PoolDropped(pool=pool_id))
+                for policy in list(memory.policies_of(pool_id)):
+                    transaction.drop(Kind.POLICY, policy.id)
+                transaction.drop(Kind.POOL, pool_id)
+                transaction.note(Kind.POOL, pool_id, "deleted", name=books.pool.name, cause="drained")
+                dropped = True
+        return dropped
+
+    def _commit(self, transaction: Transaction, now: Instant) -> None:
+        memory = transaction.memory
+        batch = transaction.batch(memory.leases.unwritten(now))
+        if batch.is_empty:
+            return
+        assert self._token is not None
+        last = self._store.commit(batch, self._token)
+        if batch.renewed:
+            memory.leases.written(now)
+        first = last - len(batch.changes) + 1
+        memory.history_seq = last
+        entries = [HistoryEntry(seq=first + at, change=change) for at, change in enumerate(batch.changes)]
+        self._notifier.publish(entries)
+
+
+class SchedulerLoop:
+    """The scheduler's thread."""
+
+    def __init__(self, scheduler: Scheduler, clock: Clock) -> None:
+        self._scheduler = scheduler
+        self._clock = clock
+        self._waiting: deque[Work[Any]] = deque()
+        self._condition = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="fairpool-scheduler", daemon=True)
+
+    def start(self) -> None:
+        """Begin to decide; returns after the first round, so that what follows finds a ready server.
+
+        Raises what the store raises when it cannot be loaded.
+        """
+        self._scheduler.lead()
+        self._scheduler.cycle([])
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what has arrived, give the leadership back, and end."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify()
+        self._thread.join()
+        self._scheduler.resign()
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process is the scheduler."""
+        return self._scheduler.is_leading
+
+    def do(self, actor: str, command: Command[Result]) -> Future[Result]:
+        """Have a command run in the next round; the future is answered once it is committed."""
+        return self._enqueue(Work(Future(), actor=actor, command=command))
+
+    def ask(self, ask: Ask[Result]) -> Future[Result]:
+        """Have something looked up between rounds."""
+        return self._enqueue(Work(Future(), ask=ask))
+
+    def _enqueue(self, work: Work[Result]) -> Future[Result]:
+        with self._condition:
+            if self._stopping:
+                work.future.set_exception(NotLeading("the server is stopping: ask again in a moment"))
+            elif len(self._waiting) >= MAX_WAITING:
+                work.future.set_exception(Overloaded(f"{len(self._waiting)} calls are waiting: ask again in a moment"))
+            else:
+                self._waiting.append(work)
+                self._condition.notify()
+        return work.future
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                while not self._waiting and not self._stopping:
+                    timeout_s = self._idle_s()
+                    if timeout_s <= 0 or not self._condition.wait(timeout_s):
+                        break
+                if self._stopping and not self._waiting:
+                    return
+                batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
+            self._scheduler.cycle(batch)
+
+    def _idle_s(self) -> float:
+        wake_at = self._scheduler.wake_at
+        return 1.0 if wake_at is None else max(0.0, min(60.0, (wake_at - self._clock.now()) / SECOND))
+
+
+def _answer(item: Work[Any], answer: Callable[[], Any]) -> None:
+    try:
+        result = answer()
+    except Exception as error:  # noqa: BLE001 (it is the caller's to hear, and must not end the loop)
+        _set_exception(item, error)
+    else:
+        if item.future.set_running_or_notify_cancel():
+            item.future.set_result(result)
+
+
+def _set_exception(item: Work[Any], error: BaseException) -> None:
+    if not item.future.done() and item.future.set_running_or_notify_cancel():
+        item.future.set_exception(error)
+
+
+def _fail(work: Sequence[Work[Any]], error: BaseException) -> None:
+    for item in work:
+        if not item.future.done():
+            _set_exception(item, error)

@@ -1,0 +1,131 @@
+"""Reasons and explanations in sentences, for people. The one place where they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairpool.core.amounts import show
+from fairpool.core.explain import CandidateView, Explanation
+from fairpool.core.reasons import Code, Reason
+from fairpool.core.requests import Status
+
+
+class Names:
+    """How ids are called."""
+
+    def __init__(self, pools: Mapping[str, str], policies: Mapping[str, str]) -> None:
+        self._pools = pools
+        self._policies = policies
+
+    def pool(self, pool: str | None) -> str:
+        """A pool's name."""
+        return self._pools.get(pool or "", pool or "any pool")
+
+    def policy(self, policy: str | None) -> str:
+        """Whose policy it is."""
+        return self._policies.get(policy or "", policy or "no policy")
+
+
+def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code of a closed set)
+    """One reason as a sentence without a full stop."""
+    pool, who, key = names.pool(fact.pool), names.policy(fact.policy), fact.key
+    asked, possible = _amount(fact.asked), _amount(fact.possible)
+    free, used = _amount(fact.free), _amount(fact.used)
+    degraded = " (some of its nodes are not ready)" if fact.degraded else ""
+    match fact.code:
+        case Code.KEY_NOT_IN_POOL:
+            return f"pool {pool} has no {key}"
+        case Code.EXCEEDS_POOL_CAPACITY:
+            return f"{asked} {key} is asked for, pool {pool} has {possible} in all"
+        case Code.EXCEEDS_POLICY_LIMIT:
+            return f"{asked} {key} is asked for, the limit of {who} on pool {pool} is {possible}"
+        case Code.EXCEEDS_RESERVATION:
+            return (
+                f"{asked} {key} that must not be interrupted is asked for, {who} has {possible} reserved on pool {pool}"
+            )
+        case Code.NO_NODE_FITS:
+            return f"one part needs {asked} {key}, no node of pool {pool} could hold it (the largest has {possible})"
+        case Code.PROFILE_NOT_OFFERED:
+            return f"the policy of {who} on pool {pool} does not offer this profile"
+        case Code.NO_POLICY:
+            return "no policy lets this request use any pool that would do"
+        case Code.POOL_FULL:
+            return f"pool {pool} has {free} {key} free of {possible}{degraded}, {asked} asked for"
+        case Code.POOL_OVER_CAPACITY:
+            return f"pool {pool} uses {used} {key} of {possible}{degraded}: it is over capacity and grants none"
+        case Code.LIMIT_IN_USE:
+            return (
+                f"{who} uses {used} of its limit of {_amount(fact.limit)} {key} on pool {pool}, {asked} more asked for"
+            )
+        case Code.RESERVATION_IN_USE:
+            return (
+                f"work of {who} that must not be interrupted uses {used} of the {_amount(fact.reserved)} {key} "
+                f"reserved on pool {pool}, {asked} more asked for"
+            )
+        case Code.FRAGMENTED:
+            return f"pool {pool} has {free} {key} free, but scattered: not where {asked} fits together"
+        case Code.HELD_FOR_OLDER:
+            return f"what is free in pool {pool} is held for request {fact.blocker}, which has waited longest"
+        case Code.DEDICATED_TO_OTHERS:
+            return f"what is free of {key} in pool {pool} is dedicated to others ({free} is not), {asked} asked for"
+        case Code.WAITING_FOR_EVICTION:
+            if fact.asked is None:
+                return f"others are letting go in pool {pool} to make room"
+            return f"what is free of {key} in pool {pool} is kept for request {fact.blocker}"
+        case Code.POOL_DRAINING:
+            return f"pool {pool} is being drained and grants nothing"
+        case Code.WAIT_TIMEOUT:
+            return "it has waited as long as it was willing to"
+
+
+def summary(explanation: Explanation, names: Names) -> str:
+    """The whole explanation in one sentence."""
+    held = explanation.allocation
+    if explanation.status is Status.QUEUED:
+        if explanation.eviction is not None:
+            count = len(explanation.eviction.victims)
+            return f"waits while {count} {'request lets' if count == 1 else 'requests let'} go to make room for it"
+        if not explanation.candidates:
+            return "waits for the next decision"
+        best = min(explanation.candidates, key=lambda view: view.position)
+        told = "; ".join(reason(fact, names) for fact in best.reasons)
+        return f"waits, {ordinal(best.position)} in line for pool {names.pool(best.pool)}: {told}"
+    if explanation.status is Status.REJECTED:
+        return "can never run: " + "; ".join(reason(fact, names) for fact in explanation.reasons)
+    if explanation.status is Status.PREEMPTING and explanation.eviction is not None:
+        return f"has been told to let go ({explanation.eviction.because.value})"
+    if held is not None and held.pool is not None:
+        return f"holds its resources in pool {names.pool(held.pool)} through the policy of {names.policy(held.policy)}"
+    if held is not None:
+        return "runs ungoverned: no policy speaks of the component that it runs on"
+    return f"is {explanation.status.value}"
+
+
+def helps(view: CandidateView, explanation: Explanation, names: Names) -> list[str]:
+    """What would let the request start in that candidate."""
+    codes = {fact.code for fact in view.reasons}
+    told = []
+    if Code.LIMIT_IN_USE in codes:
+        told.append(f"other work of {names.policy(view.policy)} ends, or its limit is raised")
+    if Code.RESERVATION_IN_USE in codes:
+        told.append(f"firm work of {names.policy(view.policy)} ends, or more is reserved for it")
+    for key, amount in view.missing:
+        told.append(f"{show(amount)} more {key} becomes free in pool {names.pool(view.pool)}")
+    if Code.FRAGMENTED in codes:
+        told.append(
+            f"units that lie together become free in pool {names.pool(view.pool)}, or smaller parts are asked for"
+        )
+    if explanation.starts_if_preemptible:
+        told.append("it may be interrupted: with preemptible set it would start now")
+    return told
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``11th``."""
+    if 10 <= number % 100 <= 20:
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
+def _amount(thousandths: int | None) -> str:
+    return "?" if thousandths is None else show(thousandths)

@@ -1,0 +1,62 @@
+"""What all declared objects share: versions, names, and the history of their changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from fairpool.app.errors import Exists, Stale
+from fairpool.app.records import Declared, Document, Kind, Spec
+from fairpool.app.transaction import Transaction
+
+SpecT = TypeVar("SpecT", bound=Spec)
+
+
+def check_free(tx: Transaction, kind: Kind, name: str) -> None:
+    """Raise Exists where an object of that kind has the name."""
+    if tx.memory.named(kind, name) is not None:
+        raise Exists(kind.value, name)
+
+
+def check_version(declared: Declared[SpecT], expected: int | None) -> None:
+    """Raise Stale where the caller has read another version."""
+    if expected is not None and declared.version != expected:
+        raise Stale(declared.kind.value, declared.name, expected=expected, actual=declared.version)
+
+
+def created(
+    tx: Transaction, kind: Kind, object_id: str, name: str, spec: SpecT, *, note: Document, shown: Document
+) -> Declared[SpecT]:
+    """A new object, put and written into the history."""
+    declared = Declared(kind=kind, id=object_id, name=name, spec=spec, created_at=tx.now, updated_at=tx.now, note=note)
+    tx.put(declared)
+    tx.note(kind, object_id, "created", name=name, after=shown)
+    return declared
+
+
+def changed(
+    tx: Transaction,
+    old: Declared[SpecT],
+    spec: SpecT,
+    *,
+    name: str | None = None,
+    note: Document | None = None,
+    before: Document,
+    after: Document,
+) -> Declared[SpecT]:
+    """The object in its new version, put and written into the history; the same one where nothing changed."""
+    new = replace(old, spec=spec, name=name or old.name, note=old.note if note is None else note)
+    if new == old:
+        return old
+    new = replace(new, version=old.version + 1, updated_at=tx.now)
+    tx.put(new)
+    different = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    tx.note(
+        old.kind,
+        old.id,
+        f"{', '.join(sorted(different)) or 'description'} changed",
+        name=new.name,
+        before={key: before[key] for key in different if key in before},
+        after={key: after[key] for key in different if key in after},
+    )
+    return new

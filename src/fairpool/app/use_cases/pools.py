@@ -1,0 +1,221 @@
+"""Pools: create, change, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fairpool.app.errors import InUse
+from fairpool.app.memory import Memory
+from fairpool.app.records import Declared, Document, Json, Kind
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.core import events as ev
+from fairpool.core.amounts import of, plain_vector
+from fairpool.core.errors import InvalidInput, InvalidRules
+from fairpool.core.ids import PoolId, RequestId
+from fairpool.core.policies import check_rules
+from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState
+
+PoolRecord = Declared[Pool]
+Answer = Callable[[], PoolRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolChange:
+    """What changes of a pool; None leaves as it is.
+
+    capacity: the keys given change, the others stay; 0 removes a key (S9). nodes: the whole new list.
+    evict_borrowers: also tell borrowers to leave until what is in use fits (S9).
+    """
+
+    name: str | None = None
+    capacity: tuple[tuple[str, int], ...] | None = None
+    nodes: tuple[Node, ...] | None = None
+    ordering: Ordering | None = None
+    backfill: bool | None = None
+    placement: Placement | None = None
+    max_bypass_s: int | None = None
+    components: frozenset[str] | None = None
+    description: str | None = None
+    evict_borrowers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolDeletion:
+    """What a deletion did, or would do. draining: the pool goes when the last of `active` has ended."""
+
+    pool: PoolRecord
+    draining: bool
+    queued: tuple[RequestId, ...]
+    active: tuple[RequestId, ...]
+    policies: tuple[str, ...]
+
+
+def create(tx: Transaction, pool: Pool, *, description: str = "", dry_run: bool = False) -> Answer:
+    """A new pool; the id in `pool` is drawn here. Raises Exists, InvalidRules."""
+    check_free(tx, Kind.POOL, pool.name)
+    _check_nodes_free(tx.memory, pool)
+    pool = replace(pool, id=PoolId(tx.ids.new(Kind.POOL)))
+    check_rules(pool, [])
+    note: Document = {"description": description} if description else {}
+    if dry_run:
+        trial = Declared(
+            kind=Kind.POOL, id=pool.id, name=pool.name, spec=pool, created_at=tx.now, updated_at=tx.now, note=note
+        )
+        return lambda: trial
+    tx.apply(ev.PoolSet(pool=pool))
+    record = created(tx, Kind.POOL, pool.id, pool.name, pool, note=note, shown=shown(pool))
+    return lambda: record
+
+
+def update(
+    tx: Transaction, ref: str, change: PoolChange, *, version: int | None = None, dry_run: bool = False
+) -> Answer:
+    """A pool changes. Raises NotFound, Ambiguous, Stale, Exists, InvalidRules."""
+    old = tx.memory.pool(ref)
+    check_version(old, version)
+    if change.name is not None and change.name != old.name:
+        check_free(tx, Kind.POOL, change.name)
+    pool = _changed(old.spec, change)
+    _check_nodes_free(tx.memory, pool)
+    _check_reservations(tx.memory, pool)
+    note = old.note if change.description is None else {**old.note, "description": change.description}
+    if dry_run:
+        return lambda: replace(old, spec=pool, name=pool.name, note=note)
+    tx.apply(ev.PoolSet(pool=pool))
+    record = changed(tx, old, pool, name=pool.name, note=note, before=shown(old.spec), after=shown(pool))
+    if pool.name != old.name:
+        for policy in list(tx.memory.policies_of(pool.id)):
+            tx.put(replace(policy, name=f"{pool.name}/{policy.spec.subject}"))
+    if change.evict_borrowers:
+        tx.apply(ev.BorrowersEvicted(pool=pool.id))
+        tx.note(Kind.POOL, pool.id, "borrowers told to leave", name=pool.name)
+    return lambda: record
+
+
+def update_node(
+    tx: Transaction,
+    ref: str,
+    node: str,
+    change: Callable[[Node], Node],
+    *,
+    version: int | None = None,
+    dry_run: bool = False,
+) -> Answer:
+    """One node of a pool changes (S6). Raises NotFound where the pool has no such node."""
+    old = tx.memory.pool(ref)
+    names = [known.name for known in old.spec.nodes]
+    if node not in names:
+        possible = ", ".join(names) or "none: the pool has no nodes"
+        raise InvalidInput(f"pool {old.name!r} has no node {node!r}", field="node", value=node, possible=possible)
+    nodes = tuple(change(known) if known.name == node else known for known in old.spec.nodes)
+    return update(tx, old.id, PoolChange(nodes=nodes), version=version, dry_run=dry_run)
+
+
+def delete(
+    tx: Transaction, ref: str, *, on_work: str = "refuse", version: int | None = None, dry_run: bool = False
+) -> Callable[[], PoolDeletion]:
+    """A pool goes (S10). on_work: ``refuse``, ``drain`` or ``let-go``. Raises InUse where there is work to refuse."""
+    old = tx.memory.pool(ref)
+    check_version(old, version)
+    queued, active = work_of(tx.memory, old.spec.id)
+    policies = tuple(policy.name for policy in tx.memory.policies_of(old.spec.id))
+    drains = on_work == "drain" and bool(active)
+    deletion = PoolDeletion(pool=old, draining=drains, queued=queued, active=active, policies=policies)
+    if on_work == "refuse" and (queued or active):
+        raise InUse(
+            f"pool {old.name!r} has {len(queued)} queued and {len(active)} running requests",
+            queued=queued,
+            active=active,
+        )
+    if dry_run:
+        return lambda: deletion
+    if drains:
+        pool = replace(old.spec, state=PoolState.DRAINING)
+        tx.apply(ev.PoolSet(pool=pool))
+        changed(tx, old, pool, before={"state": "active"}, after={"state": "draining"})
+        return lambda: deletion
+    _let_go(tx, old)
+    return lambda: deletion
+
+
+def _let_go(tx: Transaction, old: PoolRecord) -> None:
+    memory, pool = tx.memory, old.spec.id
+    running = list(memory.world.books[pool].allocations)
+    tx.apply(ev.PoolDropped(pool=pool))
+    for request in running:
+        state = memory.live[request].state
+        assert state.grant is not None
+        tx.restate(request, replace(state, grant=replace(state.grant, pool=None, policy=None)), cause="pool deleted")
+    for policy in list(memory.policies_of(pool)):
+        tx.drop(Kind.POLICY, policy.id)
+        tx.note(Kind.POLICY, policy.id, "deleted", name=policy.name, cause=f"pool {old.name} deleted")
+    tx.drop(Kind.POOL, pool)
+    tx.note(Kind.POOL, pool, "deleted", name=old.name, before=shown(old.spec))
+
+
+def work_of(memory: Memory, pool: PoolId) -> tuple[tuple[RequestId, ...], tuple[RequestId, ...]]:
+    """Ids of the requests that wait for the pool, and of those that hold something there."""
+    world = memory.world
+    queued: dict[RequestId, None] = {}
+    for policy in world.books[pool].policies:
+        for home in world.queue.classes_of(policy):
+            queued.update(dict.fromkeys(home.members))
+    for request in world.queue.claimants:
+        home_of = world.queue.home(request)
+        if home_of is not None and any(candidate.pool == pool for candidate in home_of.key.candidates):
+            queued[request] = None
+    return tuple(sorted(queued)), tuple(sorted(world.books[pool].allocations))
+
+
+def shown(pool: Pool) -> dict[str, Json]:
+    """A pool as the history shows it."""
+    document: dict[str, Json] = {
+        "name": pool.name,
+        "capacity": plain_vector(pool.capacity),
+        "state": pool.state.value,
+        "ordering": pool.ordering.value,
+        "backfill": pool.backfill,
+        "placement": pool.placement.value,
+        "max_bypass_s": pool.max_bypass_s,
+        "components": sorted(pool.components),
+    }
+    if pool.nodes:
+        document["nodes"] = {
+            node.name: {"capacity": plain_vector(node.capacity), "state": node.state.value} for node in pool.nodes
+        }
+    return document
+
+
+def _changed(old: Pool, change: PoolChange) -> Pool:
+    capacity = old.capacity
+    if change.capacity is not None:
+        capacity = of({**dict(old.capacity), **dict(change.capacity)})
+    pick = {
+        name: value
+        for name in ("name", "nodes", "ordering", "backfill", "placement", "max_bypass_s", "components")
+        if (value := getattr(change, name)) is not None
+    }
+    return replace(old, capacity=capacity, **pick)
+
+
+def _check_reservations(memory: Memory, pool: Pool) -> None:
+    """The error of S9 lists the reservations, which is `check_rules`' sum; a key that goes is named by it too."""
+    check_rules(pool, [policy.spec for policy in memory.policies_of(pool.id)])
+
+
+def _check_nodes_free(memory: Memory, pool: Pool) -> None:
+    """S6: a node belongs to at most one pool."""
+    ours = {node.name for node in pool.nodes}
+    for declared in memory.all(Kind.POOL):
+        other = declared.spec
+        if isinstance(other, Pool) and other.id != pool.id:
+            for node in other.nodes:
+                if node.name in ours:
+                    raise InvalidRules(
+                        f"node {node.name!r} belongs to pool {other.name!r}",
+                        field="nodes",
+                        value=node.name,
+                        possible=f"take it out of pool {other.name!r} first",
+                    )

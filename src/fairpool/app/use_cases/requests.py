@@ -1,0 +1,266 @@
+"""Requests: submit, cancel, release, renew, look at."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fairpool.app.errors import Ambiguous, AppError, Conflict, KeyReused, NotFound
+from fairpool.app.leases import DEFAULT_LEASE_S
+from fairpool.app.memory import Memory
+from fairpool.app.ports import Reader
+from fairpool.app.records import Document, Kind, Lease, RequestQuery, RequestRecord, State, Submission
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases.components import LOCAL, check_component
+from fairpool.core import events as ev
+from fairpool.core import explain as core_explain
+from fairpool.core.amounts import STEP_RUN, WHOLE, of
+from fairpool.core.errors import CoreError, IllegalTransition
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.policies import Subject, SubjectKind
+from fairpool.core.requests import Demand, Request, Status
+
+Answer = Callable[[], RequestRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What is asked for, as it arrived.
+
+    demand: None where the profile says it. pool, profile: by name, id or prefix. subjects: as whom (S13); the local
+    orchestrator where there are none. retry_of: the preempted request that this one repeats (S24).
+    """
+
+    demand: Demand | None
+    subjects: tuple[Subject, ...] = ()
+    pool: str = ""
+    profile: str = ""
+    preemptible: bool = True
+    priority: int = 0
+    max_runtime_s: int | None = None
+    wait_timeout_s: int | None = None
+    lease_s: int = DEFAULT_LEASE_S
+    retry_of: str = ""
+    name: str = ""
+    run: str = ""
+    step: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str = ""
+    details: Document = field(default_factory=dict)
+
+    def fingerprint(self) -> str:
+        """What tells whether another body came with the same idempotency key."""
+        return hashlib.sha256(repr(replace(self, idempotency_key="")).encode()).hexdigest()[:32]
+
+
+def submit(tx: Transaction, ask: Ask, *, actor: str = "") -> Answer:
+    """A request joins the queue; the answer tells what became of it in the same round.
+
+    Raises NotFound (pool, profile, component, retried request), KeyReused, Conflict, InvalidInput.
+    """
+    fingerprint = ""
+    if ask.idempotency_key:
+        fingerprint = ask.fingerprint()
+        used = tx.key(Kind.REQUEST, ask.idempotency_key)
+        if used is not None:
+            if used.fingerprint != fingerprint:
+                raise KeyReused(ask.idempotency_key)
+            return lambda: get(tx.memory, tx.reader, used.object)
+    request = build(tx.memory, tx.reader, ask, RequestId(tx.ids.new(Kind.REQUEST)), tx.now)
+    tx.apply(ev.Submitted(request=request))
+    if ask.idempotency_key:
+        tx.use_key(Kind.REQUEST, ask.idempotency_key, request.id, fingerprint)
+    tx.insert(
+        RequestRecord(
+            request=request,
+            submission=Submission(
+                created_at=tx.now,
+                created_by=actor or tx.actor,
+                name=ask.name,
+                run=ask.run,
+                step=ask.step,
+                retry_of=ask.retry_of,
+                idempotency_key=ask.idempotency_key,
+                labels=ask.labels,
+                details=ask.details,
+            ),
+            state=State(status=Status.QUEUED),
+            lease=Lease(until=Instant(tx.now + ask.lease_s * SECOND), length_s=ask.lease_s),
+        )
+    )
+    return lambda: _known(tx.memory, request.id)
+
+
+def submit_many(
+    tx: Transaction, asks: Sequence[Ask | AppError | CoreError]
+) -> Callable[[], list[RequestRecord | AppError | CoreError]]:
+    """Many at once; each succeeds or fails for itself. Errors among `asks` are those found while reading them."""
+    answers: list[Answer | AppError | CoreError] = []
+    for ask in asks:
+        if isinstance(ask, Ask):
+            try:
+                answers.append(submit(tx, ask))
+            except (AppError, CoreError) as error:
+                answers.append(error)
+        else:
+            answers.append(ask)
+    return lambda: [answer if isinstance(answer, AppError | CoreError) else answer() for answer in answers]
+
+
+def build(memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Instant) -> Request:
+    """The core's request: names resolved, the step slot added (S1), the place of a retry kept (S24)."""
+    profile = memory.profile(ask.profile) if ask.profile else None
+    pool = memory.pool(ask.pool) if ask.pool else None
+    subjects = ask.subjects or (Subject(SubjectKind.COMPONENT, LOCAL),)
+    for subject in subjects:
+        check_component(memory, subject)
+    demand = ask.demand
+    if demand is None:
+        assert profile is not None, "checked where the body was read"
+        demand = Demand.of(profile.spec.demand)
+    return Request(
+        id=request,
+        subjects=subjects,
+        demand=with_step_slot(demand),
+        queued_at=_place_of_retried(memory, reader, ask, subjects) if ask.retry_of else now,
+        preemptible=ask.preemptible,
+        priority=ask.priority,
+        profile=profile.name if profile is not None else "",
+        pool=pool.name if pool is not None else "",
+        max_runtime_s=ask.max_runtime_s,
+        wait_timeout_s=ask.wait_timeout_s,
+    )
+
+
+def with_step_slot(demand: Demand) -> Demand:
+    """S1: every request takes one `step_run`, said by the server and never by the author."""
+    first = of({**dict(demand.parts[0]), STEP_RUN: WHOLE})
+    rest = tuple(tuple(pair for pair in part if pair[0] != STEP_RUN) for part in demand.parts[1:])
+    return Demand((first, *rest))
+
+
+def _place_of_retried(memory: Memory, reader: Reader, ask: Ask, subjects: tuple[Subject, ...]) -> Instant:
+    old = get(memory, reader, ask.retry_of)
+    if old.status is not Status.PREEMPTED:
+        raise Conflict(f"request {old.id} is {old.status}: only a preempted one can be repeated with its place kept")
+    if old.request.subjects != subjects:
+        raise Conflict(f"request {old.id} was made as {', '.join(map(str, old.request.subjects))}: a retry is, too")
+    taken = next((record.id for record in memory.live.values() if record.submission.retry_of == old.id), None)
+    if taken is None:
+        earlier = reader.requests.page(RequestQuery(retry_of=old.id), limit=1).items
+        taken = earlier[0].id if earlier else None
+    if taken is not None:
+        raise Conflict(f"request {old.id} was repeated already, as {taken}")
+    return old.request.queued_at
+
+
+def cancel(tx: Transaction, ref: str, *, reason: str = "") -> Answer:
+    """A request is withdrawn, or what it holds is let go of. Twice is the same as once."""
+    return _finish(tx, ref, Status.CANCELLED, reason or "cancelled")
+
+
+def release(tx: Transaction, ref: str, *, reason: str = "") -> Answer:
+    """The owner lets go; an operator may do it by force. Twice is the same as once."""
+    return _finish(tx, ref, Status.RELEASED, reason or "released")
+
+
+def _finish(tx: Transaction, ref: str, how: Status, cause: str) -> Answer:
+    record = get(tx.memory, tx.reader, ref)
+    if record.id not in tx.memory.live:
+        same = (how,) if how is Status.CANCELLED else (how, Status.PREEMPTED)
+        if record.status in same:
+            return lambda: record
+        raise IllegalTransition(record.id, record.status.value, how.value)
+    evicted = record.status is Status.PREEMPTING
+    tx.apply(ev.Ended(request=record.id, how=how))
+    tx.end(record.id, Status.PREEMPTED if evicted else how, cause=cause, ended_by=tx.actor)
+    return lambda: _known(tx.memory, record.id)
+
+
+def renew(
+    tx: Transaction, requests: Sequence[str], *, length_s: int | None = None
+) -> Callable[[], tuple[list[RequestRecord], list[str]]]:
+    """Renew leases (S35); answers with what the owners must know, and which requests do not exist."""
+    found: list[RequestRecord] = []
+    finals: list[str] = []
+    for request in requests:
+        record = tx.memory.live.get(RequestId(request))
+        if record is None:
+            finals.append(request)
+            continue
+        lease = tx.memory.leases.renew(record.id, tx.now, length_s)
+        if lease is not None:
+            record = tx.memory.live[record.id] = replace(record, lease=lease)
+        found.append(record)
+    ended = tx.reader.requests.get(finals) if finals else {}
+    found.extend(ended.values())
+    return lambda: (
+        [tx.memory.record(record.id) or record for record in found],
+        [request for request in finals if RequestId(request) not in ended],
+    )
+
+
+def get(memory: Memory, reader: Reader, ref: str) -> RequestRecord:
+    """The request that an id or a unique prefix of one means. Raises NotFound, Ambiguous."""
+    record = memory.record(RequestId(ref))
+    return record if record is not None else find(reader, ref)
+
+
+def find(reader: Reader, ref: str) -> RequestRecord:
+    """As `get`, of what is committed; from any thread."""
+    ids = reader.requests.match(ref)
+    if len(ids) > 1:
+        raise Ambiguous("request", ref, candidates=ids)
+    records = reader.requests.get(ids)
+    if not records:
+        raise NotFound("request", ref)
+    return records[ids[0]]
+
+
+def _known(memory: Memory, request: RequestId) -> RequestRecord:
+    record = memory.record(request)
+    assert record is not None, "a request of this round is live or has just ended"
+    return record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """An explanation with the records of those that it mentions."""
+
+    explanation: core_explain.Explanation
+    record: RequestRecord | None
+    mentioned: Mapping[RequestId, RequestRecord]
+    pool_names: Mapping[str, str]
+    policy_subjects: Mapping[str, str]
+
+
+def explain(memory: Memory, now: Instant, record: RequestRecord) -> Explained:
+    """Why a live request is where it is (S37); of a final one, what is remembered of its end."""
+    if record.id in memory.live:
+        explanation = core_explain.explain(memory.world, record.id, now)
+    else:
+        explanation = core_explain.Explanation(
+            request=record.request, status=record.status, reasons=record.state.reasons
+        )
+    return _explained(memory, explanation, record)
+
+
+def check(memory: Memory, reader: Reader, now: Instant, ask: Ask) -> Explained:
+    """Whether a request would run, when, and why not, without submitting it."""
+    request = build(memory, reader, ask, RequestId("check"), now)
+    return _explained(memory, core_explain.check(memory.world, request, now), None)
+
+
+def _explained(memory: Memory, explanation: core_explain.Explanation, record: RequestRecord | None) -> Explained:
+    ids = {holder.request for view in explanation.candidates for holder in view.holders}
+    ids |= {reason.blocker for reason in explanation.reasons if reason.blocker is not None}
+    if explanation.eviction is not None:
+        ids |= set(explanation.eviction.victims)
+    return Explained(
+        explanation=explanation,
+        record=record,
+        mentioned={request: memory.live[request] for request in ids if request in memory.live},
+        pool_names={pool.id: pool.name for pool in memory.all(Kind.POOL)},
+        policy_subjects={policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)},
+    )
