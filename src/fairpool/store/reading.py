@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairpool.store.reading_declared import Reading, SqlDeclaredReader
+from fairpool.store.connections import Reading
+from fairpool.store.reading_declared import SqlDeclaredReader
 from fairpool.store.reading_reports import SqlHistoryReader, SqlRunReader
 from fairpool.store.reading_requests import SqlRequestReader
 

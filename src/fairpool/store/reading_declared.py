@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 from sqlalchemy import ColumnElement, Connection, select
 
 from fairpool.app.records import AnyDeclared, Kind
 from fairpool.store import declared_rows, schema
+from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
-
-Reading = Callable[[], AbstractContextManager[Connection]]
 
 
 class SqlDeclaredReader:

@@ -8,8 +8,8 @@ from sqlalchemy import func, select
 
 from fairpool.app.records import HistoryEntry, HistoryQuery, Kind, Page, RunQuery, RunRecord, StepRecord
 from fairpool.store import report_rows, schema
+from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
-from fairpool.store.reading_declared import Reading
 from fairpool.store.reading_requests import labelled
 
 _R = schema.runs.c

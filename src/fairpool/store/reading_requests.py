@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, or_, select, text
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, false, func, or_, select, text
 
 from fairpool.app.records import KeyUse, Kind, Page, RequestQuery, RequestRecord
 from fairpool.core.ids import RequestId
 from fairpool.core.policies import Policy, Profile
 from fairpool.core.requests import Status
 from fairpool.store import report_rows, request_rows, schema
+from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
-from fairpool.store.reading_declared import Reading, read_all
+from fairpool.store.reading_declared import read_all
+from fairpool.store.statements import Statement
 
 _REQUESTS = schema.requests
 _C = _REQUESTS.c
 _IDS_AT_ONCE = 500
 _LIVE = frozenset({Status.QUEUED, Status.ALLOCATED, Status.PREEMPTING})
+_K = schema.idempotency_keys.c
+_ONE = select(_REQUESTS).where(_C.workspace == bindparam("workspace"), _C.id == bindparam("id"))
+_KEY = select(schema.idempotency_keys).where(
+    _K.workspace == bindparam("workspace"), _K.kind == bindparam("kind"), _K.key == bindparam("key")
+)
 
 
 class SqlRequestReader:
@@ -27,11 +34,16 @@ class SqlRequestReader:
     def __init__(self, reading: Reading, workspace: str) -> None:
         self._reading = reading
         self._workspace = workspace
+        self._one = Statement(_ONE, reading.dialect)
+        self._key = Statement(_KEY, reading.dialect)
 
     def get(self, ids: Collection[str]) -> dict[RequestId, RequestRecord]:
         """See `ports.RequestReader`."""
-        found: dict[RequestId, RequestRecord] = {}
         wanted = list(ids)
+        if len(wanted) == 1:
+            row = self._reading.row(self._one, workspace=self._workspace, id=wanted[0])
+            return {} if row is None else {RequestId(wanted[0]): request_rows.record_of(row)}
+        found: dict[RequestId, RequestRecord] = {}
         with self._reading() as connection:
             for start in range(0, len(wanted), _IDS_AT_ONCE):
                 some = wanted[start : start + _IDS_AT_ONCE]
@@ -41,13 +53,11 @@ class SqlRequestReader:
 
     def match(self, ref: str) -> tuple[RequestId, ...]:
         """See `ports.RequestReader`."""
+        if self._reading.row(self._one, workspace=self._workspace, id=ref) is not None:
+            return (RequestId(ref),)
         query = select(_C.id).where(_C.workspace == self._workspace).order_by(_C.id).limit(MOST_MATCHES)
         with self._reading() as connection:
-            for condition in (_C.id == ref, begins_with(_C.id, ref)):
-                found = connection.execute(query.where(condition)).scalars().all()
-                if found:
-                    return tuple(map(RequestId, found))
-        return ()
+            return tuple(map(RequestId, connection.execute(query.where(begins_with(_C.id, ref))).scalars()))
 
     def page(
         self, query: RequestQuery, *, cursor: int | None = None, limit: int = 100, oldest_first: bool = False
@@ -71,10 +81,7 @@ class SqlRequestReader:
 
     def key(self, kind: Kind, key: str) -> KeyUse | None:
         """See `ports.RequestReader`."""
-        keys = schema.idempotency_keys
-        query = select(keys).where(keys.c.workspace == self._workspace, keys.c.kind == kind.value, keys.c.key == key)
-        with self._reading() as connection:
-            row = connection.execute(query).one_or_none()
+        row = self._reading.row(self._key, workspace=self._workspace, kind=kind.value, key=key)
         return None if row is None else report_rows.key_of(row)
 
     def _all(self) -> Select[Any]:

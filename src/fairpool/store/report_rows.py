@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row
@@ -109,11 +110,10 @@ def key_values(use: KeyUse, workspace: str) -> Values:
     }
 
 
-def key_of(row: Row[Any]) -> KeyUse:
-    """The use of a key that a row stands for."""
-    return KeyUse(
-        key=row.key, kind=Kind(row.kind), object=row.object_id, fingerprint=row.fingerprint, at=Instant(row.at)
-    )
+def key_of(row: Sequence[Any]) -> KeyUse:
+    """The use of a key that a row of `schema.idempotency_keys` stands for."""
+    _, kind, key, name, fingerprint, at = row
+    return KeyUse(key=key, kind=Kind(kind), object=name, fingerprint=fingerprint, at=Instant(at))
 
 
 def change_values(change: Change, seq: int, workspace: str) -> Values:

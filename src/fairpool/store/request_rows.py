@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-from sqlalchemy import Row
 
 from fairpool.app.records import Grant, Lease, RequestRecord, State, Submission
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
@@ -119,7 +117,7 @@ def subject_sets(record: RequestRecord, workspace: str) -> Iterator[Values]:
         yield {"workspace": workspace, "subject": str(subject), "subjects": text}
 
 
-def record_of(columns: Row[Any]) -> RequestRecord:
+def record_of(columns: Sequence[Any]) -> RequestRecord:
     """The record that a row of `schema.requests` stands for."""
     row: Any = _Fields._make(columns)
     request_id = RequestId(row.id)

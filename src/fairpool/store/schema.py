@@ -4,6 +4,8 @@ Every constraint has a name; what each one means to a caller is in `constraints.
 Amounts are thousandths, times microseconds since 1970 UTC. JSON is kept as compact text: nothing queries inside it.
 
 A request and what it holds are one row: that makes "exactly one allocation per holding request" (INV-8) a CHECK.
+Lists come in order of `seq`: their tables have no index that begins with the workspace, which SQLite would prefer to
+walking the table backwards, and sort everything.
 """
 
 from __future__ import annotations
@@ -258,7 +260,7 @@ requests = Table(
     _text("ended_by"),
     _json("reasons"),
     _key("requests", "seq"),
-    UniqueConstraint("workspace", "id", name="uq_requests_id"),
+    UniqueConstraint("id", "workspace", name="uq_requests_id"),
     _check(
         "requests_status",
         "status IN ('queued', 'allocated', 'preempting', 'released', 'preempted', 'rejected', 'cancelled', 'expired')",
@@ -365,8 +367,8 @@ runs = Table(
     _number("ended_at", null=True),
     _json("details"),
     _key("runs", "seq"),
-    UniqueConstraint("workspace", "id", name="uq_runs_id"),
-    Index("ix_runs_name", "workspace", "name", "seq"),
+    UniqueConstraint("id", "workspace", name="uq_runs_id"),
+    Index("ix_runs_name", "name", "seq"),
     _check("runs_status", "status IN ('pending', 'running', 'completed', 'failed', 'cancelled')"),
     _check("runs_version", "version > 0"),
 )
@@ -393,9 +395,9 @@ steps = Table(
     _number("ended_at", null=True),
     _json("details"),
     _key("steps", "seq"),
-    UniqueConstraint("workspace", "id", name="uq_steps_id"),
+    UniqueConstraint("id", "workspace", name="uq_steps_id"),
     ForeignKeyConstraint(["workspace", "run_id"], ["runs.workspace", "runs.id"], name="fk_steps_run"),
-    Index("ix_steps_run", "workspace", "run_id", "seq"),
+    Index("ix_steps_run", "run_id", "seq"),
     _check("steps_status", "status IN ('pending', 'running', 'completed', 'failed', 'cancelled')"),
     _check("steps_version", "version > 0"),
     _check("steps_attempt", "attempt >= 0 AND step_index >= 0"),

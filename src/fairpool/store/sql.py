@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine
 from fairpool.app.ports import Stored
 from fairpool.app.records import DEFAULT_WORKSPACE, Batch
 from fairpool.store import sqlite
+from fairpool.store.connections import Reading
 from fairpool.store.leases import SqlLeases
 from fairpool.store.loading import load
 from fairpool.store.reading import SqlReader
@@ -27,6 +28,7 @@ class SqlStore:
         self._workspace = workspace
         self._rows = Writer(workspace, writer.dialect)
         self._leases = SqlLeases(self._writing)
+        self._reading = Reading(readers, path)
         self._reader = SqlReader(self._reading, workspace)
 
     @property
@@ -60,9 +62,4 @@ class SqlStore:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Connection]:
         with sqlite.translated(self._path), self._writer.begin() as connection:
-            yield connection
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with sqlite.translated(self._path), self._readers.begin() as connection:
             yield connection

@@ -23,16 +23,18 @@ class Statement:
     def __init__(self, statement: Executable, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]  # every clause has it
         assert isinstance(compiled, SQLCompiler)
-        self._text = compiled.string
+        self.text = compiled.string
         self._names: Sequence[str] | None = compiled.positiontup
+
+    def parameters(self, row: Mapping[str, Any]) -> Any:
+        """One row as this driver takes it."""
+        return row if self._names is None else tuple([row[name] for name in self._names])
 
     def run(self, connection: Connection, rows: Rows) -> int:
         """Run it for each row. Returns how many rows of the table it touched."""
         if not rows:
             return 0
-        names = self._names
-        values: Any = rows if names is None else [tuple([row[name] for name in names]) for row in rows]
-        return connection.exec_driver_sql(self._text, values).rowcount
+        return connection.exec_driver_sql(self.text, [self.parameters(row) for row in rows]).rowcount
 
 
 class Statements:

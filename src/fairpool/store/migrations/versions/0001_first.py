@@ -194,7 +194,7 @@ def _requests() -> None:
         *_request_columns(),
         *_request_checks(),
         sa.PrimaryKeyConstraint("seq", name="pk_requests"),
-        sa.UniqueConstraint("workspace", "id", name="uq_requests_id"),
+        sa.UniqueConstraint("id", "workspace", name="uq_requests_id"),
     )
 
 
@@ -396,9 +396,9 @@ def _runs() -> None:
         ),
         sa.CheckConstraint("version > 0", name="ck_runs_version"),
         sa.PrimaryKeyConstraint("seq", name="pk_runs"),
-        sa.UniqueConstraint("workspace", "id", name="uq_runs_id"),
+        sa.UniqueConstraint("id", "workspace", name="uq_runs_id"),
     )
-    op.create_index("ix_runs_name", "runs", ["workspace", "name", "seq"], unique=False)
+    op.create_index("ix_runs_name", "runs", ["name", "seq"], unique=False)
     op.create_table(
         "steps",
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
@@ -426,9 +426,9 @@ def _runs() -> None:
         sa.CheckConstraint("version > 0", name="ck_steps_version"),
         sa.ForeignKeyConstraint(["workspace", "run_id"], ["runs.workspace", "runs.id"], name="fk_steps_run"),
         sa.PrimaryKeyConstraint("seq", name="pk_steps"),
-        sa.UniqueConstraint("workspace", "id", name="uq_steps_id"),
+        sa.UniqueConstraint("id", "workspace", name="uq_steps_id"),
     )
-    op.create_index("ix_steps_run", "steps", ["workspace", "run_id", "seq"], unique=False)
+    op.create_index("ix_steps_run", "steps", ["run_id", "seq"], unique=False)
 
 
 def _history() -> None:
