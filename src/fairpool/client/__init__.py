@@ -1,1 +1,1 @@
-"""The HTTP client: retries, problems as exceptions, and starting a local server on demand."""
+"""The client: typed calls over HTTP, leases renewed, a local server started on demand."""

@@ -1,0 +1,313 @@
+"""The calls of API v1, one method each, typed by the wire models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from fairpool.client.transport import Query, Transport
+from fairpool.wire.events import Event, HistoryEntry
+from fairpool.wire.explanations import CheckResult, Explanation
+from fairpool.wire.pages import MAX_PAGE, Page
+from fairpool.wire.policies import (
+    PolicyCreate,
+    PolicyUpdate,
+    PolicyView,
+    ProfileCreate,
+    ProfileUpdate,
+    ProfileView,
+)
+from fairpool.wire.pools import NodeUpdate, PoolCreate, PoolDeletion, PoolUpdate, PoolView
+from fairpool.wire.requests import (
+    BulkItem,
+    BulkResult,
+    LeaseBulkRenew,
+    LeaseBulkResult,
+    LeaseRenew,
+    LeaseView,
+    RequestBulkCreate,
+    RequestCancel,
+    RequestCreate,
+    RequestRelease,
+    RequestView,
+)
+from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
+from fairpool.wire.stacks import (
+    ComponentCreate,
+    ComponentUpdate,
+    ComponentView,
+    StackCreate,
+    StackUpdate,
+    StackView,
+)
+from fairpool.wire.workspace import ServerInfo, SettingsUpdate, SettingsView
+
+View = TypeVar("View", bound=BaseModel)
+Item = TypeVar("Item", bound=BaseModel)
+
+
+class Client:
+    """A connection to one server. Each method raises `Problem` or `Unreachable`. Safe to use from several threads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self.transport.url
+
+    def close(self) -> None:
+        """Close the kept connections."""
+        self.transport.close()
+
+    def pages(
+        self,
+        route: str,
+        item: type[Item],
+        *,
+        query: Query | None = None,
+        limit: int | None = None,
+        path: dict[str, str] | None = None,
+    ) -> Iterator[Item]:
+        """The items of a list, page after page, at most `limit` of them."""
+        left, cursor = limit, None
+        while left is None or left > 0:
+            size = MAX_PAGE if left is None else min(left, MAX_PAGE)
+            asked: Query = {**(query or {}), "limit": size, "cursor": cursor}
+            page = self.transport.call(route, Page[item], path=path, query=asked)  # type: ignore[valid-type]
+            yield from page.items
+            left = None if left is None else left - len(page.items)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    # ---- pools ------------------------------------------------------------------------------------------------------
+
+    def pools(self) -> list[PoolView]:
+        """All pools."""
+        return list(self.pages("pool_list", PoolView))
+
+    def pool(self, ref: str) -> PoolView:
+        """One pool."""
+        return self.transport.call("pool_get", PoolView, path={"ref": ref})
+
+    def create_pool(self, body: PoolCreate, *, dry_run: bool = False) -> PoolView:
+        """A new pool."""
+        return self.transport.call("pool_create", PoolView, body=body, query={"dry_run": dry_run})
+
+    def update_pool(self, ref: str, body: PoolUpdate, *, version: int | None = None, dry_run: bool = False) -> PoolView:
+        """A pool changes."""
+        query: Query = {"dry_run": dry_run}
+        return self.transport.call("pool_update", PoolView, path={"ref": ref}, body=body, version=version, query=query)
+
+    def delete_pool(self, ref: str, *, on_work: str = "refuse", dry_run: bool = False) -> PoolDeletion:
+        """A pool goes (S10)."""
+        query: Query = {"on_work": on_work, "dry_run": dry_run}
+        return self.transport.call("pool_delete", PoolDeletion, path={"ref": ref}, query=query)
+
+    def update_node(self, pool: str, node: str, body: NodeUpdate, *, version: int | None = None) -> PoolView:
+        """One node of a pool changes."""
+        return self.transport.call(
+            "node_update", PoolView, path={"ref": pool, "node": node}, body=body, version=version
+        )
+
+    # ---- policies, profiles -----------------------------------------------------------------------------------------
+
+    def policies(self, *, pool: str | None = None, subject: str | None = None) -> list[PolicyView]:
+        """All policies, or those of a pool or subject."""
+        return list(self.pages("policy_list", PolicyView, query={"pool": pool, "subject": subject}))
+
+    def policy(self, ref: str) -> PolicyView:
+        """One policy, by id."""
+        return self.transport.call("policy_get", PolicyView, path={"id": ref})
+
+    def attach_policy(self, body: PolicyCreate, *, dry_run: bool = False) -> PolicyView:
+        """A new policy."""
+        return self.transport.call("policy_create", PolicyView, body=body, query={"dry_run": dry_run})
+
+    def update_policy(
+        self, ref: str, body: PolicyUpdate, *, version: int | None = None, dry_run: bool = False
+    ) -> PolicyView:
+        """A policy changes."""
+        query: Query = {"dry_run": dry_run}
+        return self.transport.call(
+            "policy_update", PolicyView, path={"id": ref}, body=body, version=version, query=query
+        )
+
+    def detach_policy(self, ref: str, *, dry_run: bool = False) -> bytes:
+        """A policy goes."""
+        return self.transport.raw("policy_delete", path={"id": ref}, query={"dry_run": dry_run})
+
+    def profiles(self) -> list[ProfileView]:
+        """All profiles."""
+        return list(self.pages("profile_list", ProfileView))
+
+    def profile(self, ref: str) -> ProfileView:
+        """One profile."""
+        return self.transport.call("profile_get", ProfileView, path={"ref": ref})
+
+    def create_profile(self, body: ProfileCreate, *, dry_run: bool = False) -> ProfileView:
+        """A new profile."""
+        return self.transport.call("profile_create", ProfileView, body=body, query={"dry_run": dry_run})
+
+    def update_profile(self, ref: str, body: ProfileUpdate, *, version: int | None = None) -> ProfileView:
+        """A profile changes."""
+        return self.transport.call("profile_update", ProfileView, path={"ref": ref}, body=body, version=version)
+
+    def delete_profile(self, ref: str, *, dry_run: bool = False) -> bytes:
+        """A profile goes."""
+        return self.transport.raw("profile_delete", path={"ref": ref}, query={"dry_run": dry_run})
+
+    # ---- components, stacks, settings -------------------------------------------------------------------------------
+
+    def components(self) -> list[ComponentView]:
+        """All components."""
+        return list(self.pages("component_list", ComponentView))
+
+    def component(self, ref: str) -> ComponentView:
+        """One component."""
+        return self.transport.call("component_get", ComponentView, path={"ref": ref})
+
+    def create_component(self, body: ComponentCreate, *, dry_run: bool = False) -> ComponentView:
+        """A new component."""
+        return self.transport.call("component_create", ComponentView, body=body, query={"dry_run": dry_run})
+
+    def update_component(self, ref: str, body: ComponentUpdate, *, version: int | None = None) -> ComponentView:
+        """A component changes."""
+        return self.transport.call("component_update", ComponentView, path={"ref": ref}, body=body, version=version)
+
+    def delete_component(self, ref: str, *, dry_run: bool = False) -> bytes:
+        """A component goes."""
+        return self.transport.raw("component_delete", path={"ref": ref}, query={"dry_run": dry_run})
+
+    def stacks(self) -> list[StackView]:
+        """All stacks."""
+        return list(self.pages("stack_list", StackView))
+
+    def stack(self, ref: str) -> StackView:
+        """One stack."""
+        return self.transport.call("stack_get", StackView, path={"ref": ref})
+
+    def create_stack(self, body: StackCreate, *, dry_run: bool = False) -> StackView:
+        """A new stack."""
+        return self.transport.call("stack_create", StackView, body=body, query={"dry_run": dry_run})
+
+    def update_stack(self, ref: str, body: StackUpdate, *, version: int | None = None) -> StackView:
+        """A stack changes."""
+        return self.transport.call("stack_update", StackView, path={"ref": ref}, body=body, version=version)
+
+    def delete_stack(self, ref: str, *, dry_run: bool = False) -> bytes:
+        """A stack goes."""
+        return self.transport.raw("stack_delete", path={"ref": ref}, query={"dry_run": dry_run})
+
+    def activate_stack(self, ref: str) -> StackView:
+        """Runs that name no stack use this one."""
+        return self.transport.call("stack_activate", StackView, path={"ref": ref})
+
+    def settings(self) -> SettingsView:
+        """The workspace's settings."""
+        return self.transport.call("settings_get", SettingsView)
+
+    def update_settings(self, body: SettingsUpdate) -> SettingsView:
+        """Change the workspace's settings."""
+        return self.transport.call("settings_update", SettingsView, body=body)
+
+    def server(self) -> ServerInfo:
+        """What the server says of itself."""
+        return self.transport.call("server_info", ServerInfo)
+
+    # ---- requests ---------------------------------------------------------------------------------------------------
+
+    def requests(self, *, limit: int | None = None, **query: str | Sequence[str] | None) -> Iterator[RequestView]:
+        """Requests, newest first: filters ``view, status, pool, subject, profile, run, label``."""
+        return self.pages("request_list", RequestView, query=query, limit=limit)
+
+    def request(self, ref: str, *, wait_s: float = 0, after_version: int | None = None) -> RequestView:
+        """One request; with `wait_s` once it has changed, or as it is when the time is over."""
+        query: Query = {"wait_s": wait_s or None, "after_version": after_version}
+        return self.transport.call("request_get", RequestView, path={"id": ref}, query=query, wait_s=wait_s)
+
+    def submit(
+        self, body: RequestCreate, *, wait_s: float = 0, dry_run: bool = False, key: str | None = None
+    ) -> RequestView:
+        """Submit a request; with `wait_s` answered once it is no longer queued, or when the time is over."""
+        query: Query = {"wait_s": wait_s or None, "dry_run": dry_run}
+        return self.transport.call(
+            "request_create", RequestView, body=body, query=query, wait_s=wait_s, idempotency_key=key
+        )
+
+    def submit_many(self, bodies: Sequence[RequestCreate]) -> list[BulkItem]:
+        """Submit many requests at once; each succeeds or fails for itself."""
+        return self.transport.call("request_bulk", BulkResult, body=RequestBulkCreate(requests=list(bodies))).items
+
+    def check(self, body: RequestCreate) -> CheckResult:
+        """Whether a request would run: now, later or never, and why."""
+        return self.transport.call("request_check", CheckResult, body=body)
+
+    def explain(self, ref: str) -> Explanation:
+        """Why a request is where it is."""
+        return self.transport.call("request_explain", Explanation, path={"id": ref})
+
+    def cancel(self, ref: str, *, reason: str = "") -> RequestView:
+        """Withdraw a request."""
+        return self.transport.call("request_cancel", RequestView, path={"id": ref}, body=RequestCancel(reason=reason))
+
+    def release(self, ref: str, *, force: bool = False, reason: str = "") -> RequestView:
+        """Let go of what a request holds."""
+        body = RequestRelease(force=force, reason=reason)
+        return self.transport.call("request_release", RequestView, path={"id": ref}, body=body)
+
+    def renew(self, ref: str) -> LeaseView:
+        """Renew one lease."""
+        return self.transport.call("lease_renew", LeaseView, path={"id": ref}, body=LeaseRenew())
+
+    def renew_many(self, requests: Sequence[str]) -> LeaseBulkResult:
+        """Renew many leases at once."""
+        return self.transport.call("lease_bulk", LeaseBulkResult, body=LeaseBulkRenew(requests=list(requests)))
+
+    # ---- runs -------------------------------------------------------------------------------------------------------
+
+    def runs(self, *, limit: int | None = None, label: Sequence[str] = ()) -> Iterator[RunView]:
+        """Runs, newest first."""
+        return self.pages("run_list", RunView, query={"label": label}, limit=limit)
+
+    def run(self, ref: str) -> RunView:
+        """One run with its steps."""
+        return self.transport.call("run_get", RunView, path={"ref": ref})
+
+    def create_run(self, body: RunCreate) -> RunView:
+        """A run begins."""
+        return self.transport.call("run_create", RunView, body=body)
+
+    def update_run(self, ref: str, body: RunUpdate) -> RunView:
+        """Something of a run changed."""
+        return self.transport.call("run_update", RunView, path={"ref": ref}, body=body)
+
+    def create_step(self, run: str, body: StepCreate) -> StepView:
+        """A step of a run begins."""
+        return self.transport.call("step_create", StepView, path={"ref": run}, body=body)
+
+    def step(self, ref: str) -> StepView:
+        """One step."""
+        return self.transport.call("step_get", StepView, path={"id": ref})
+
+    def update_step(self, ref: str, body: StepUpdate) -> StepView:
+        """Something of a step changed."""
+        return self.transport.call("step_update", StepView, path={"id": ref}, body=body)
+
+    # ---- history, events --------------------------------------------------------------------------------------------
+
+    def history_of(self, kind: str, ref: str, *, limit: int | None = 50) -> list[HistoryEntry]:
+        """The history of a pool, policy or request."""
+        path = {"ref": ref} if kind == "pool" else {"id": ref}
+        return list(self.pages(f"{kind}_history", HistoryEntry, path=path, limit=limit))
+
+    def events(self, *, after: int | None = None, **query: str | None) -> Iterator[Event]:
+        """What happens, from now or from after an event on; ends or raises when the connection does."""
+        asked: Query = {**query, "after": after}
+        for line in self.transport.lines("events", query=asked):
+            if line.startswith("data: "):
+                yield Event.model_validate_json(line.removeprefix("data: "))

@@ -1,0 +1,46 @@
+"""Finding the server, or starting a local one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairpool.client.api import Client
+from fairpool.client.errors import NoServer
+from fairpool.client.settings import Setting, resolve
+from fairpool.client.transport import Transport
+from fairpool.wire import local_server
+
+
+def connect(flags: Mapping[str, str | None] | None = None, *, start: bool = True) -> Client:
+    """A client of the configured server; without one, of this user's local server, started if need be.
+
+    start: False to raise NoServer rather than start one. Raises NoServer, WrongSetting.
+    """
+    settings = resolve(flags)
+    server = settings.get("server")
+    if server is not None:
+        token = settings.get("token")
+        return Client(Transport(server.value, token.value if token else None))
+    return local(local_server.data_dir(), settings.get("token"), start=start)
+
+
+def local(directory: Path, token: Setting | None = None, *, start: bool = True) -> Client:
+    """A client of the local server of that folder."""
+    found = local_server.find(directory)
+    if found is None:
+        if not start:
+            raise NoServer("no local server is running", hint="fairpool server start starts one")
+        found = _start(directory)
+    said = token.value if token is not None else local_server.read_token(directory)
+    return Client(Transport(found.url, said))
+
+
+def _start(directory: Path) -> local_server.ServerFile:
+    try:
+        found = local_server.start(directory)
+    except local_server.NotStarted as error:
+        raise NoServer(str(error), hint="FAIRPOOL_SERVER names a server that runs elsewhere") from None
+    sys.stderr.write(f"fairpool: started a local server at {found.url} (data in {directory})\n")
+    return found

@@ -1,0 +1,85 @@
+"""Where the client's settings come from: flag, then environment, then the project's file, then the user's."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fairpool.client.errors import WrongSetting
+
+PROJECT_FILE: Final = Path(".fairpool") / "config.toml"
+KEYS: Final = ("server", "token", "workspace", "output", "user", "stack", "component")
+"""What a configuration file may say at its top level, and ``FAIRPOOL_`` with the key in capitals in the environment."""
+
+DEFAULTS: Final = {"workspace": "default", "output": "table"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A value with where it came from: ``flag``, ``environment``, a file's path, or ``default``."""
+
+    value: str
+    source: str
+
+
+def user_file(environment: Mapping[str, str] | None = None) -> Path:
+    """The user's configuration file, whether or not it exists."""
+    environment = os.environ if environment is None else environment
+    chosen = environment.get("FAIRPOOL_CONFIG")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_config_path
+
+    return user_config_path("fairpool", appauthor=False) / "config.toml"
+
+
+def project_file(start: Path | None = None) -> Path | None:
+    """The nearest ``.fairpool/config.toml`` at or above `start` (the working directory), or None."""
+    here = (start or Path.cwd()).absolute()
+    for folder in (here, *here.parents):
+        path = folder / PROJECT_FILE
+        if path.is_file():
+            return path
+    return None
+
+
+def resolve(
+    flags: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
+) -> dict[str, Setting]:
+    """All settings that have a value. Raises WrongSetting for a file that cannot be read."""
+    environment = os.environ if environment is None else environment
+    found = {key: Setting(value=value, source="default") for key, value in DEFAULTS.items()}
+    project = project_file()
+    for path in (user_file(environment), project):
+        if path is not None:
+            found |= {key: Setting(value=value, source=str(path)) for key, value in _from_file(path).items()}
+    for key in KEYS:
+        value = environment.get(f"FAIRPOOL_{key.upper()}")
+        if value:
+            found[key] = Setting(value=value, source="environment")
+    for key, flag in (flags or {}).items():
+        if flag:
+            found[key] = Setting(value=flag, source="flag")
+    return found
+
+
+def _from_file(path: Path) -> dict[str, str]:
+    try:
+        said = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise WrongSetting(f"{path}: {error}", hint="mend or remove the file") from None
+    values = {}
+    for key, value in said.items():
+        if key in KEYS:
+            if not isinstance(value, str):
+                raise WrongSetting(f"{path}: {key} is {value!r}; possible: text")
+            values[key] = value
+        elif not isinstance(value, dict):  # tables belong to others: [server] is the server's
+            raise WrongSetting(f"{path}: unknown setting {key!r}; possible: {', '.join(KEYS)}")
+    return values

@@ -1,0 +1,205 @@
+"""HTTP calls over kept-alive connections: retried only where that is safe, refusals as `Problem`."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+from uuid import uuid4
+
+import urllib3
+from pydantic import BaseModel
+from urllib3.exceptions import HTTPError
+
+from fairpool.client.errors import Problem, Unreachable
+from fairpool.wire.problems import MEDIA_TYPE, Slug
+from fairpool.wire.problems import Problem as Document
+from fairpool.wire.routes import ROUTES
+from fairpool.wire.text import loads
+
+View = TypeVar("View", bound=BaseModel)
+Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
+
+CONNECT_S = 5.0
+READ_S = 30.0
+RETRIES = 4
+"""Tries after the first, about three seconds in all: a restarting server is back by then."""
+
+_RETRIED_STATUS = frozenset({502, 503, 504})
+_SAFE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+
+
+class Transport:
+    """The server's address and the connections to it. Safe to use from several threads."""
+
+    def __init__(self, url: str, token: str | None, *, retries: int = RETRIES) -> None:
+        self.url = url.rstrip("/")
+        self._retries = retries
+        self._headers = {"Accept": "application/json", "User-Agent": "fairpool"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._pool = urllib3.PoolManager(maxsize=16, retries=False, headers=self._headers)
+
+    def close(self) -> None:
+        """Close the kept connections."""
+        self._pool.clear()
+
+    def call(
+        self,
+        route: str,
+        answer: type[View],
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Query | None = None,
+        body: BaseModel | None = None,
+        version: int | None = None,
+        idempotency_key: str | None = None,
+        wait_s: float = 0,
+    ) -> View:
+        """Call a route and read its answer. A creation carries an idempotency key, so that it can be retried.
+
+        version: refuse if the object is at another one by now. wait_s: how long the server may take to answer.
+        Raises Problem, Unreachable.
+        """
+        data = self.raw(
+            route,
+            path=path,
+            query=query,
+            body=body,
+            version=version,
+            idempotency_key=idempotency_key,
+            wait_s=wait_s,
+        )
+        return answer.model_validate(loads(data))
+
+    def raw(
+        self,
+        route: str,
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Query | None = None,
+        body: BaseModel | None = None,
+        version: int | None = None,
+        idempotency_key: str | None = None,
+        wait_s: float = 0,
+    ) -> bytes:
+        """As `call`, without reading the answer."""
+        known = ROUTES[route]
+        headers = dict(self._headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if version is not None:
+            headers["If-Match"] = f'"{version}"'
+        is_creation = known.method == "POST" and (route.endswith("_create"))
+        if is_creation:
+            headers["Idempotency-Key"] = idempotency_key or uuid4().hex
+        # PATCH with If-Match cannot be done twice by accident; releases, cancels and renewals are idempotent.
+        safe = known.method in _SAFE or is_creation or version is not None or not route.endswith(("_update", "_bulk"))
+        sent = body.model_dump_json(exclude_unset=True).encode() if body is not None else None
+        url = self.url + known.url(**(path or {})) + _encoded(query)
+        return self._send(known.method, url, sent, headers, safe=safe, timeout_s=READ_S + wait_s)
+
+    def _send(
+        self, method: str, url: str, sent: bytes | None, headers: dict[str, str], *, safe: bool, timeout_s: float
+    ) -> bytes:
+        timeout = urllib3.Timeout(connect=CONNECT_S, read=timeout_s)
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            try:
+                response = self._pool.request(method, url, body=sent, headers=headers, timeout=timeout, redirect=False)
+            except HTTPError as error:
+                if last or not (safe or _never_sent(error)):
+                    raise Unreachable(
+                        f"no answer from {self.url}: {_why(error)}",
+                        hint="fairpool doctor shows which server is meant and why",
+                    ) from None
+                _back_off(attempt, None)
+                continue
+            if response.status < 400:
+                return response.data
+            problem = _problem(response)
+            if last or response.status not in _RETRIED_STATUS or not (safe or problem.slug == Slug.OVERLOADED):
+                raise problem
+            _back_off(attempt, response.headers.get("Retry-After"))
+        raise AssertionError("the last attempt returns or raises")
+
+    def lines(
+        self, route: str, *, query: Query | None = None, headers: Mapping[str, str] | None = None
+    ) -> Iterator[str]:
+        """The lines of an answer without an end, as they come; ends when the connection does. Raises as `call`."""
+        url = self.url + ROUTES[route].url() + _encoded(query)
+        try:
+            response = self._pool.request(
+                "GET",
+                url,
+                headers={**self._headers, "Accept": "text/event-stream", **(headers or {})},
+                preload_content=False,
+                timeout=urllib3.Timeout(connect=CONNECT_S, read=60),
+                redirect=False,
+            )
+        except HTTPError as error:
+            raise Unreachable(f"no answer from {self.url}: {_why(error)}") from None
+        try:
+            if response.status >= 400:
+                response.read()
+                raise _problem(response)
+            rest = b""
+            for chunk in response.stream(65536, decode_content=True):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    yield line.decode("utf-8").rstrip("\r")
+        except HTTPError as error:
+            raise Unreachable(f"the connection to {self.url} ended: {_why(error)}") from None
+        finally:
+            response.close()
+
+
+def _encoded(query: Query | None) -> str:
+    pairs: list[tuple[str, str]] = []
+    for name, value in (query or {}).items():
+        if value is None or value is False:
+            continue
+        if isinstance(value, str):
+            pairs.append((name, value))
+        elif isinstance(value, Sequence):
+            pairs.extend((name, item) for item in value)
+        else:
+            pairs.append((name, "true" if value is True else str(value)))
+    if not pairs:
+        return ""
+    from urllib.parse import urlencode
+
+    return "?" + urlencode(pairs)
+
+
+def _problem(response: urllib3.BaseHTTPResponse) -> Problem:
+    kind = response.headers.get("Content-Type", "").partition(";")[0]
+    if kind == MEDIA_TYPE:
+        try:
+            return Problem(Document.model_validate(json.loads(response.data)))
+        except ValueError:
+            pass
+    text = response.data[:200].decode("utf-8", "replace").strip()
+    detail = f"the server answered {response.status}{': ' + text if text else ''}"
+    return Problem(Document(type="", status=response.status, detail=detail))
+
+
+def _never_sent(error: HTTPError) -> bool:
+    return isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
+
+
+def _why(error: HTTPError) -> str:
+    if isinstance(error, urllib3.exceptions.NewConnectionError):
+        return "nothing listens there"
+    if isinstance(error, urllib3.exceptions.TimeoutError):
+        return "it took too long"
+    return str(error).rpartition(": ")[2] or type(error).__name__
+
+
+def _back_off(attempt: int, retry_after: str | None) -> None:
+    if retry_after is not None and retry_after.isdigit():
+        time.sleep(min(int(retry_after), 5))
+    else:
+        time.sleep(0.1 * 2**attempt * (0.5 + random.random()))  # noqa: S311 (spreads retries, guards nothing)
