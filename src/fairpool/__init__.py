@@ -22,6 +22,7 @@ __all__ = [
     "Pipeline",
     "ResourceSettings",
     "SdkError",
+    "ServerError",
     "Stack",
     "StackError",
     "Step",

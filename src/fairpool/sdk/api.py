@@ -12,18 +12,6 @@ from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUp
 from fairpool.wire.stacks import ComponentView, StackView
 
 
-class Unreachable(Exception):
-    """The server did not answer; the same call may be made again."""
-
-
-class Refused(Exception):
-    """The server refused a call; making it again changes nothing. code: the HTTP status."""
-
-    def __init__(self, message: str, *, code: int) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 class Api(Protocol):
     """The calls. Each raises Unreachable or Refused."""
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from fairpool.sdk.api import Api, Refused, Unreachable
+from fairpool.sdk.api import Api
+from fairpool.sdk.errors import Refused, Unreachable
 from fairpool.wire.events import Event
 from fairpool.wire.requests import DEFAULT_LEASE_S, BulkItem, RequestCreate, RequestView
 from fairpool.wire.values import RequestStatus

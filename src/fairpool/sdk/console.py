@@ -24,9 +24,14 @@ def shows() -> bool:
 
 
 def note(text: str) -> None:
-    """Tell the person something, on standard error."""
+    """Tell somebody who watches something, on standard error."""
     if shows():
-        _write(f"fairpool: {text}\n")
+        say(text)
+
+
+def say(text: str) -> None:
+    """Write something on standard error, whether or not somebody watches."""
+    _write(f"fairpool: {text}\n")
 
 
 class Pace:

@@ -2,6 +2,9 @@
 
 SdkError
 ├── InvalidUse              the program uses the SDK in a way that cannot work: mend the program
+├── ServerError             the server cannot be reached, or refused a call
+│   ├── Unreachable         it did not answer, or could not be started; the same call may be made again
+│   └── Refused             it answered no; making the call again changes nothing
 ├── StackError              a stack, a component or an orchestrator that does not exist or cannot be used
 ├── ArtifactError           a value that cannot be stored, sent or read back
 ├── NothingFits             a demand that no entry of an instance-type catalogue can hold
@@ -28,6 +31,22 @@ class SdkError(Exception):
 
 class InvalidUse(SdkError, ValueError):
     """The program uses the SDK in a way that cannot work; the message says what would."""
+
+
+class ServerError(SdkError):
+    """The server cannot be reached, or refused a call."""
+
+
+class Unreachable(ServerError):
+    """The server did not answer, or could not be started; the same call may be made again."""
+
+
+class Refused(ServerError):
+    """The server refused a call; making it again changes nothing. code: the HTTP status."""
+
+    def __init__(self, message: str, *, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class StackError(SdkError):

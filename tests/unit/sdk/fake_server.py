@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fairpool.sdk.api import Refused
+from fairpool.sdk.errors import Refused
 from fairpool.wire.events import Event
 from fairpool.wire.explanations import Explanation
 from fairpool.wire.requests import (

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from fairpool.sdk import broker as broker_module
-from fairpool.sdk.api import Refused, Unreachable
 from fairpool.sdk.broker import Broker, Submission
+from fairpool.sdk.errors import Refused, Unreachable
 from fairpool.wire.requests import RequestCreate, RequestView
 from fairpool.wire.values import RequestStatus
 from tests.unit.sdk.fake_server import FakeServer
