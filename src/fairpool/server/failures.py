@@ -6,6 +6,21 @@ import errno
 from collections.abc import Callable
 from typing import Final
 
+from pydantic import JsonValue
+
+from fairpool.app.errors import (
+    Ambiguous,
+    AppError,
+    Busy,
+    Conflict,
+    Exists,
+    InUse,
+    KeyReused,
+    NotAllowed,
+    NotFound,
+    Overloaded,
+    Stale,
+)
 from fairpool.app.store_errors import (
     KeyUsed,
     MissingReference,
@@ -26,6 +41,8 @@ def refusal_of(error: Exception) -> Refused | None:
     """What a caller is told about `error`, or None where it is a bug."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, AppError):
+        return of_app(error)
     for kind, tell in _TELL:
         if isinstance(error, kind):
             return tell(error)
@@ -46,6 +63,56 @@ def _unknown(error: Exception) -> Refused:
 def _illegal(error: Exception) -> Refused:
     assert isinstance(error, IllegalTransition)
     return Refused(Slug.ILLEGAL, str(error), numbers={"status": error.status})
+
+
+def _not_found(error: NotFound) -> Refused:
+    near = f"did you mean {' or '.join(map(repr, error.candidates))}? " if error.candidates else ""
+    return Refused(Slug.NOT_FOUND, str(error), guidance=f"{near}fairpool {error.kind} list shows what there is")
+
+
+def _ambiguous(error: Ambiguous) -> Refused:
+    told = f"{error.message}: {', '.join(error.candidates)}"
+    return Refused(Slug.AMBIGUOUS, told, guidance="name one of them", candidates=error.candidates)
+
+
+def _in_use(error: InUse) -> Refused:
+    numbers: dict[str, JsonValue] = {
+        "queued": list(error.queued),
+        "active": list(error.active),
+        "dependents": list(error.dependents),
+    }
+    return Refused(Slug.IN_USE, str(error), numbers=numbers)
+
+
+def _stale(error: Stale) -> Refused:
+    numbers: dict[str, JsonValue] = {"expected": error.expected, "actual": error.actual}
+    return Refused(Slug.STALE, str(error), numbers=numbers, headers={"ETag": f'"{error.actual}"'})
+
+
+def of_app(error: AppError) -> Refused:
+    """What a caller is told about a use case's refusal."""
+    match error:
+        case NotFound():
+            return _not_found(error)
+        case Ambiguous():
+            return _ambiguous(error)
+        case Exists():
+            return Refused(Slug.EXISTS, str(error))
+        case InUse():
+            return _in_use(error)
+        case KeyReused():
+            return Refused(Slug.KEY_REUSED, str(error), guidance="draw a new key for what is new")
+        case Conflict():
+            return Refused(Slug.CONFLICT, str(error))
+        case Stale():
+            return _stale(error)
+        case NotAllowed():
+            return Refused(Slug.FORBIDDEN, str(error))
+        case Overloaded():
+            return Refused(Slug.OVERLOADED, str(error), headers={"Retry-After": "1"})
+        case Busy():
+            return unavailable(str(error))
+    raise AssertionError(f"an AppError that has no problem: {type(error).__name__}")
 
 
 def _rules(error: Exception) -> Refused:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from fairpool.core import amounts
 from fairpool.core.amounts import Amounts
 from fairpool.core.errors import InvalidInput
+from fairpool.core.ids import check_name
 from fairpool.core.policies import Subject
 from fairpool.core.pools import Node, NodeState
 from fairpool.core.requests import Demand
@@ -73,3 +74,8 @@ def demand(body: RequestCreate) -> Demand | None:
         return None
     part = vector("demand", body.demand)
     return at("demand", lambda one: Demand.of(one, body.node_count), part)
+
+
+def name(field: str, text: str, *, what: str) -> str:
+    """A name as sent."""
+    return at(field, lambda given: check_name(given, what=f"{what} name"), text)

@@ -19,6 +19,7 @@ from fairpool.wire.requests import (
     EvictionView,
     LeaseView,
     PlacementView,
+    ReasonView,
     RequestView,
 )
 from fairpool.wire.runs import RunView, StepRequestView, StepView
@@ -48,7 +49,7 @@ def vector(amounts: Iterable[tuple[str, int]]) -> dict[str, int | Decimal]:
     return {key: units(value) for key, value in amounts}
 
 
-def request(record: RequestRecord, *, in_share: bool | None = None) -> RequestView:
+def request(record: RequestRecord, *, in_share: bool | None = None, reasons: Iterable[ReasonView] = ()) -> RequestView:
     """A request. in_share: of one that holds something under a policy, whether inside its reservation."""
     asked, said, state = record.request, record.submission, record.state
     return RequestView(
@@ -77,6 +78,7 @@ def request(record: RequestRecord, *, in_share: bool | None = None) -> RequestVi
         ended_at=maybe_moment(state.ended_at),
         allocation=None if state.grant is None else allocation(state.grant, asked, in_share=in_share),
         eviction=None if state.grant is None else eviction(state.grant),
+        reasons=list(reasons),
         ended_by=state.ended_by or None,
     )
 

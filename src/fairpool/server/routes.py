@@ -1,5 +1,35 @@
-"""The endpoints of API v1."""
+"""All endpoints of API v1 by the name of their route."""
 
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from starlette.responses import Response
+
+from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
+from fairpool.server.handlers import leases, policies, pools, profiles, requests, runs, stacks, streams, workspace
+from fairpool.server.openapi import document
 
-ENDPOINTS: dict[str, Endpoint] = {}
+
+async def _openapi(call: Call) -> Response:
+    return Response(json.dumps(document(ENDPOINTS, call.services.version)), media_type="application/json")
+
+
+ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
+    {
+        **pools.ENDPOINTS,
+        **policies.ENDPOINTS,
+        **profiles.ENDPOINTS,
+        **stacks.ENDPOINTS,
+        **requests.ENDPOINTS,
+        **leases.ENDPOINTS,
+        **runs.ENDPOINTS,
+        **streams.ENDPOINTS,
+        **workspace.ENDPOINTS,
+        "openapi": Endpoint(handler=_openapi, summary="This document."),
+    }
+)

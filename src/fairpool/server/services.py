@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fairpool.app.ports import Clock, Reader
+from fairpool.app.scheduler import SchedulerLoop
+from fairpool.core.ids import Instant
 from fairpool.server.gate import Tokens
 from fairpool.server.metrics import Metrics
 from fairpool.server.watching import Watch
@@ -14,13 +17,19 @@ from fairpool.server.watching import Watch
 class Services:
     """What the handlers work with.
 
-    has_work: whether anything is queued, allocated or running; asked before stopping for want of it.
-    hosts: names by which the server may be called; empty for any.
+    loop: decides; reader: what is committed. hosts: names by which the server may be called; empty for any.
+    database: what kind of database it is, for people. has_work: whether anything is queued, allocated or running.
     """
 
+    loop: SchedulerLoop
+    reader: Reader
+    clock: Clock
     tokens: Tokens
     hosts: frozenset[str]
     body_limit_bytes: int
     has_work: Callable[[], bool]
+    started_at: Instant
+    version: str
+    database: str
     metrics: Metrics = field(default_factory=Metrics)
     watch: Watch = field(default_factory=Watch)

@@ -13,7 +13,7 @@ from fairpool.wire.values import RequestStatus, Verdict
 
 
 class HolderView(View):
-    """Who holds something that is missing."""
+    """Who holds something that is missing. ends_at: when it lets go at the latest, where that is known."""
 
     request: str
     name: str = ""
@@ -21,6 +21,8 @@ class HolderView(View):
     holds: Amounts = Field(default_factory=dict)
     in_share: bool | None = None
     status: RequestStatus = RequestStatus.ALLOCATED
+    since: datetime | None = None
+    ends_at: datetime | None = None
 
 
 class CandidateView(View):
@@ -49,7 +51,10 @@ class EstimateView(View):
 
 
 class Explanation(View):
-    """Why a request is where it is. summary: in one sentence, for a person."""
+    """Why a request is where it is. summary: in one sentence, for a person.
+
+    evicting: requests that have been told to let go for it.
+    """
 
     request: str
     status: RequestStatus

@@ -26,9 +26,9 @@ class History:
         return [found for found in self.events if found.id > after][:limit]
 
 
-async def some(history: History, watch: Watch, count: int, *, after: int = 0, kind: str = "") -> list[bytes]:
+async def some(history: History, watch: Watch, count: int, *, after: int = 0) -> list[bytes]:
     found = []
-    async for text in stream(history.read, watch, after=after, matches=lambda event: not kind or event.kind == kind):
+    async for text in stream(history.read, watch, after=after):
         found.append(text)
         if len(found) == count:
             break
@@ -68,14 +68,6 @@ def test_more_than_one_reading_is_told_whole_and_in_order() -> None:
     history = History(*(event(number) for number in range(1, 2 * READ_AT_ONCE + 2)))
     found = asyncio.run(some(history, Watch(), 2 * READ_AT_ONCE + 2))
     assert found[1:] == [encoded(told) for told in history.events]
-
-
-def test_what_does_not_match_is_skipped() -> None:
-    history = History(event(1, "pool"), event(2), event(3, "pool"))
-    assert asyncio.run(some(history, Watch(), 3, kind="pool"))[1:] == [
-        encoded(event(1, "pool")),
-        encoded(event(3, "pool")),
-    ]
 
 
 def test_the_stream_ends_when_the_server_stops() -> None:

@@ -1,0 +1,95 @@
+"""Putting the server together: store, scheduler, application."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+
+from starlette.types import ASGIApp
+
+from fairpool.app.ports import Store
+from fairpool.app.records import HistoryEntry, RequestQuery, RunQuery, RunStatus
+from fairpool.app.scheduler import Scheduler, SchedulerLoop
+from fairpool.app.store_errors import StoreError
+from fairpool.app.use_cases import stacks
+from fairpool.bootstrap.settings import Settings
+from fairpool.bootstrap.sources import SystemClock, TimeOrderedIds
+from fairpool.core.requests import Status
+from fairpool.server.application import create_app
+from fairpool.server.gate import LOOPBACK_HOSTS, Tokens
+from fairpool.server.services import Services
+from fairpool.server.watching import Watch
+from fairpool.store.opening import open_store
+
+
+class CannotWire(Exception):
+    """The server cannot be put together. Its message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """A server that decides already and waits for somebody to bring it calls."""
+
+    app: ASGIApp
+    services: Services
+
+
+class Wakes:
+    """The scheduler's notifier: wakes the calls that wait for what has changed."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def publish(self, entries: Sequence[HistoryEntry]) -> None:
+        """See `ports.Notifier`."""
+        self._watch.tell([entry.change.object for entry in entries])
+
+
+def version() -> str:
+    """The version of this installation."""
+    return metadata.version("fairpool")
+
+
+@contextmanager
+def build(settings: Settings, token: str) -> Iterator[Runtime]:
+    """A running server over the settings' database, taken down at the end of the block. Raises CannotWire."""
+    with ExitStack() as stack:
+        try:
+            store = open_store(settings.database_url)
+            stack.callback(store.close)
+            watch, clock = Watch(), SystemClock()
+            # The folder's lock says that its last holder is dead: by the same name its lease need not lapse first.
+            holder = f"{socket.gethostname()}:{settings.data_dir}"
+            scheduler = Scheduler(store, clock, TimeOrderedIds(), Wakes(watch), holder=holder)
+            loop = SchedulerLoop(scheduler, clock)
+            loop.start()
+            stack.callback(loop.stop)
+            loop.do("system", stacks.ensure_defaults).result()
+        except StoreError as error:
+            raise CannotWire(error.message) from None
+        services = Services(
+            loop=loop,
+            reader=store.reader,
+            clock=clock,
+            tokens=Tokens([token]),
+            hosts=frozenset() if settings.allow_remote and not settings.hosts else LOOPBACK_HOSTS | settings.hosts,
+            body_limit_bytes=settings.body_limit_bytes,
+            has_work=lambda: has_work(store),
+            started_at=clock.now(),
+            version=version(),
+            database=settings.database_url.partition(":")[0],
+            watch=watch,
+        )
+        yield Runtime(app=create_app(services), services=services)
+
+
+def has_work(store: Store) -> bool:
+    """Whether anything is queued, allocated or running."""
+    live = frozenset(status for status in Status if not status.is_final)
+    going = frozenset(status for status in RunStatus if not status.is_final)
+    if store.reader.requests.count(RequestQuery(statuses=live)):
+        return True
+    return bool(store.reader.runs.page(RunQuery(statuses=going), limit=1).items)

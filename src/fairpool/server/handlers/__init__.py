@@ -1,0 +1,1 @@
+"""One module per noun: parse, one use case or one reading, present."""

@@ -1,0 +1,259 @@
+"""Requests: submit, check, list, wait, explain, cancel, release."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from starlette.responses import Response
+
+from fairpool.app.errors import AppError
+from fairpool.app.memory import Memory
+from fairpool.app.records import Kind, RequestQuery, RequestRecord
+from fairpool.app.use_cases import requests
+from fairpool.core.errors import CoreError, InvalidInput
+from fairpool.core.ids import Instant, RequestId
+from fairpool.core.policies import Subject
+from fairpool.core.requests import Status
+from fairpool.server import incoming, lookups
+from fairpool.server.calls import Call, invalid
+from fairpool.server.deciding import asked, decided
+from fairpool.server.endpoints import Endpoint, present
+from fairpool.server.explaining import check_view, explanation_view
+from fairpool.server.failures import refusal_of
+from fairpool.server.lookups import reading
+from fairpool.server.presenting import request_view, request_views
+from fairpool.server.watching import wait
+from fairpool.wire.explanations import CheckResult, Explanation
+from fairpool.wire.pages import Page
+from fairpool.wire.problems import Problem
+from fairpool.wire.requests import (
+    BulkItem,
+    BulkResult,
+    RequestBulkCreate,
+    RequestCancel,
+    RequestCreate,
+    RequestRelease,
+    RequestView,
+)
+from fairpool.wire.values import RequestStatus
+
+_QUEUED = frozenset({Status.QUEUED})
+_ACTIVE = frozenset({Status.ALLOCATED, Status.PREEMPTING})
+_VIEWS = {"queued": _QUEUED, "active": _ACTIVE, "live": _QUEUED | _ACTIVE, "all": frozenset[Status]()}
+
+
+def ask_of(body: RequestCreate, *, key: str | None = None) -> requests.Ask:
+    """What is asked for. Raises InvalidInput."""
+    if key and body.idempotency_key and key != body.idempotency_key:
+        raise InvalidInput(
+            "the Idempotency-Key header says another key",
+            field="idempotency_key",
+            value=body.idempotency_key,
+            possible="one of the two, or the same in both",
+        )
+    return requests.Ask(
+        demand=incoming.demand(body),
+        subjects=incoming.subjects("subjects", body.subjects),
+        pool=body.pool or "",
+        profile=body.profile or "",
+        preemptible=body.preemptible,
+        priority=body.priority,
+        max_runtime_s=body.max_runtime_s,
+        wait_timeout_s=body.wait_timeout_s,
+        lease_s=body.lease_s,
+        retry_of=body.retry_of or "",
+        name=body.name,
+        run=body.run or "",
+        step=body.step or "",
+        labels=body.labels,
+        idempotency_key=key or body.idempotency_key or "",
+    )
+
+
+async def _create(call: Call) -> Response:
+    wait_s, dry_run, key = call.wait_s, call.dry_run, call.idempotency_key
+    ask = ask_of(await call.body(RequestCreate), key=key)
+    if dry_run:
+        return await _checked(call, ask)
+    view = await decided(call, lambda tx: requests.submit(tx, ask), request_view)
+    if wait_s and view.status is RequestStatus.QUEUED:
+        view = await _changed(call, view, wait_s)
+    return present(view, status=201, version=view.version, location=f"requests/{view.id}")
+
+
+async def _bulk(call: Call) -> Response:
+    body = await call.body(RequestBulkCreate)
+    asks: list[requests.Ask | AppError | CoreError] = []
+    for given in body.requests:
+        try:
+            asks.append(ask_of(given))
+        except CoreError as error:
+            asks.append(error)
+
+    def presented(memory: Memory, now: Instant, found: Sequence[RequestRecord | AppError | CoreError]) -> BulkResult:
+        views = iter(request_views(memory, [item for item in found if isinstance(item, RequestRecord)]))
+        return BulkResult(
+            items=[
+                BulkItem(index=index, request=next(views))
+                if isinstance(item, RequestRecord)
+                else BulkItem(index=index, problem=_problem_of(item))
+                for index, item in enumerate(found)
+            ]
+        )
+
+    return present(await decided(call, lambda tx: requests.submit_many(tx, asks), presented))
+
+
+def _problem_of(error: AppError | CoreError) -> Problem:
+    refused = refusal_of(error)
+    assert refused is not None
+    return refused.problem
+
+
+async def _check(call: Call) -> Response:
+    return await _checked(call, ask_of(await call.body(RequestCreate)))
+
+
+async def _checked(call: Call, ask: requests.Ask) -> Response:
+    reader = call.services.reader
+    return present(await asked(call, lambda memory, now: check_view(requests.check(memory, reader, now, ask))))
+
+
+async def _list(call: Call) -> Response:
+    query, cursor, limit = await _query(call), lookups.cursor_of(call), call.page_size
+    page = await reading(call, lambda reader: reader.requests.page(query, cursor=cursor, limit=limit))
+    views = await asked(call, lambda memory, now: request_views(memory, page.items))
+    return present(Page[RequestView](items=views, next_cursor=lookups.next_cursor(page)))
+
+
+async def _query(call: Call) -> RequestQuery:
+    pool, run, subject = call.text("pool"), call.text("run"), call.text("subject")
+    pool_id = run_id = ""
+    if pool is not None:
+        pool_id = (await reading(call, lambda reader: lookups.declared(reader, Kind.POOL, pool))).id
+    if run is not None:
+        run_id = (await reading(call, lambda reader: lookups.run(reader, run))).id
+    return RequestQuery(
+        statuses=_statuses(call),
+        pool=pool_id,
+        run=run_id,
+        subject="" if subject is None else str(incoming.at("subject", Subject.parse, subject)),
+        profile=call.text("profile") or "",
+        labels=lookups.labels_of(call),
+    )
+
+
+def _statuses(call: Call) -> frozenset[Status]:
+    given, view = call.text("status"), call.text("view")
+    if given is None:
+        return _VIEWS[view or "live"]
+    words = [word.strip() for word in given.split(",")]
+    for word in words:
+        if word not in list(Status):
+            raise invalid("status", f"{word!r} is no status", value=word, words=tuple(Status))
+    statuses = frozenset(Status(word) for word in words)
+    if view is None or not _VIEWS[view]:
+        return statuses
+    if not statuses & _VIEWS[view]:
+        raise invalid("status", f"no request of the view {view!r} is {given}", value=given, words=tuple(_VIEWS[view]))
+    return statuses & _VIEWS[view]
+
+
+async def _get(call: Call) -> Response:
+    wait_s, known = call.wait_s, call.whole("after_version", low=0, high=10**9)
+    view = await _look(call, call.path["id"])
+    if wait_s and not view.status.is_final and (known is None or view.version <= known):
+        view = await _changed(call, view, wait_s, version=known)
+    return present(view, version=view.version)
+
+
+async def _look(call: Call, ref: str) -> RequestView:
+    """A request as it is now, by id or unique prefix."""
+
+    def live(memory: Memory, now: Instant) -> RequestView | None:
+        record = memory.live.get(RequestId(ref))
+        return None if record is None else request_view(memory, now, record)
+
+    view = await asked(call, live)
+    if view is not None:
+        return view
+    record = await reading(call, lambda reader: requests.find(reader, ref))
+    return await asked(call, lambda memory, now: request_view(memory, now, memory.live.get(record.id) or record))
+
+
+async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int | None = None) -> RequestView:
+    """The request once its status is another one (or its version above `version`), or as it is after the wait."""
+    give_up_at = asyncio.get_running_loop().time() + wait_s
+    before = view.status
+    with call.services.watch.watching(view.id) as changed:
+        while True:
+            changed.clear()
+            view = await _look(call, view.id)
+            moved = view.status is not before if version is None else view.version > version
+            left_s = give_up_at - asyncio.get_running_loop().time()
+            if moved or view.status.is_final or left_s <= 0 or call.services.watch.closing:
+                return view
+            # A caller that hung up is noticed when the server next writes to it, at the end of its wait at the latest.
+            await wait(changed, left_s)
+
+
+async def _explain(call: Call) -> Response:
+    reader, ref = call.services.reader, call.path["id"]
+    record = await reading(call, lambda reader: requests.find(reader, ref))
+
+    def explained(memory: Memory, now: Instant) -> Explanation:
+        return explanation_view(requests.explain(memory, now, requests.get(memory, reader, record.id)))
+
+    return present(await asked(call, explained))
+
+
+async def _cancel(call: Call) -> Response:
+    body, ref = await call.body(RequestCancel, optional=True), call.path["id"]
+    view = await decided(call, lambda tx: requests.cancel(tx, ref, reason=body.reason), request_view)
+    return present(view, version=view.version)
+
+
+async def _release(call: Call) -> Response:
+    body, ref = await call.body(RequestRelease, optional=True), call.path["id"]
+    reason = body.reason or ("released by force" if body.force else "")
+    view = await decided(call, lambda tx: requests.release(tx, ref, reason=reason), request_view)
+    return present(view, version=view.version)
+
+
+ENDPOINTS = {
+    "request_create": Endpoint(
+        handler=_create,
+        summary="Submit a request. With `dry_run` it is only checked, and answered as by `requests:check`.",
+        body=RequestCreate,
+        answer=RequestView,
+        status=201,
+        headers=("Idempotency-Key",),
+    ),
+    "request_bulk": Endpoint(
+        handler=_bulk, summary="Submit many; each has a result of its own.", body=RequestBulkCreate, answer=BulkResult
+    ),
+    "request_check": Endpoint(
+        handler=_check,
+        summary="Whether a request would run now, later or never, and why.",
+        body=RequestCreate,
+        answer=CheckResult,
+    ),
+    "request_list": Endpoint(
+        handler=_list, summary="List requests, the newest first; live ones unless asked.", answer=Page[RequestView]
+    ),
+    "request_get": Endpoint(handler=_get, summary="A request, at once or once it has changed.", answer=RequestView),
+    "request_explain": Endpoint(
+        handler=_explain, summary="Why a request is where it is, and what would help.", answer=Explanation
+    ),
+    "request_cancel": Endpoint(
+        handler=_cancel, summary="Withdraw a request.", body=RequestCancel, body_optional=True, answer=RequestView
+    ),
+    "request_release": Endpoint(
+        handler=_release,
+        summary="Let go of what a request holds.",
+        body=RequestRelease,
+        body_optional=True,
+        answer=RequestView,
+    ),
+}

@@ -1,0 +1,108 @@
+"""History and the event stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from starlette.responses import Response, StreamingResponse
+
+from fairpool.app.ports import Reader
+from fairpool.app.records import HistoryQuery, Kind
+from fairpool.server import events, lookups, outgoing
+from fairpool.server.calls import Call, invalid
+from fairpool.server.endpoints import Endpoint, present
+from fairpool.server.lookups import reading
+from fairpool.wire.events import Event, HistoryEntry
+from fairpool.wire.pages import Page
+
+
+async def _list(call: Call) -> Response:
+    after = call.whole("after", low=0, high=10**18)
+    query = HistoryQuery(kind=_kind(call), object=call.text("object") or "")
+    if after is None:
+        return await _page(call, query)
+    cursor = lookups.cursor_of(call) or after
+    page = await reading(call, lambda reader: reader.history.page(query, cursor=cursor, limit=call.page_size))
+    items = [outgoing.history(entry) for entry in page.items]
+    return present(Page[HistoryEntry](items=items, next_cursor=lookups.next_cursor(page)))
+
+
+async def _page(call: Call, query: HistoryQuery) -> Response:
+    """Part of the history, newest first."""
+    cursor = lookups.cursor_of(call)
+
+    def read(reader: Reader) -> Page[HistoryEntry]:
+        page = reader.history.page(query, cursor=cursor, limit=call.page_size, newest_first=True)
+        items = [outgoing.history(entry) for entry in page.items]
+        return Page[HistoryEntry](items=items, next_cursor=lookups.next_cursor(page))
+
+    return present(await reading(call, read))
+
+
+async def of_pool(call: Call) -> Response:
+    """The history of one pool, newest first."""
+    return await _of_declared(call, Kind.POOL, call.path["ref"])
+
+
+async def of_policy(call: Call) -> Response:
+    """The history of one policy, newest first."""
+    return await _of_declared(call, Kind.POLICY, call.path["id"])
+
+
+async def of_request(call: Call) -> Response:
+    """The history of one request, newest first."""
+    found = await reading(call, lambda reader: lookups.request_id(reader, call.path["id"]))
+    return await _page(call, HistoryQuery(kind=Kind.REQUEST, object=found))
+
+
+async def _of_declared(call: Call, kind: Kind, ref: str) -> Response:
+    found = await reading(call, lambda reader: lookups.declared(reader, kind, ref))
+    return await _page(call, HistoryQuery(kind=kind, object=found.id))
+
+
+async def _events(call: Call) -> Response:
+    kind, wanted, run = _kind(call), call.text("object"), call.text("run")
+    reader, watch = call.services.reader, call.services.watch
+    after = call.last_event_id
+    if after is None:
+        after = await reading(call, lambda reader: reader.history.last_seq())
+    query = HistoryQuery(kind=kind, object=wanted or "", run=run or "")
+
+    async def read(after: int, limit: int) -> Sequence[Event]:
+        page = await asyncio.to_thread(reader.history.page, query, cursor=after, limit=limit)
+        return [outgoing.event(entry) for entry in page.items]
+
+    stream = events.stream(read, watch, after=after)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+def _kind(call: Call) -> Kind | None:
+    word = call.text("kind")
+    if word is None:
+        return None
+    if word not in list(Kind):
+        raise invalid("kind", "unknown kind", value=word, words=tuple(Kind))
+    return Kind(word)
+
+
+ENDPOINTS = {
+    "history": Endpoint(
+        handler=_list, summary="What happened, newest first, or in order `after` an entry.", answer=Page[HistoryEntry]
+    ),
+    "events": Endpoint(
+        handler=_events,
+        summary="What happens, as server-sent events; without an id only what is new.",
+        media_type="text/event-stream",
+        headers=("Last-Event-ID",),
+    ),
+    "pool_history": Endpoint(
+        handler=of_pool, summary="The history of a pool, newest first.", answer=Page[HistoryEntry]
+    ),
+    "policy_history": Endpoint(
+        handler=of_policy, summary="The history of a policy, newest first.", answer=Page[HistoryEntry]
+    ),
+    "request_history": Endpoint(
+        handler=of_request, summary="The history of a request, newest first.", answer=Page[HistoryEntry]
+    ),
+}

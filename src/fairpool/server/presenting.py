@@ -1,0 +1,203 @@
+"""Pools, policies, requests and explanations as callers read them. On the scheduler's thread, where the world is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal
+
+from fairpool.app import queries, sentences
+from fairpool.app.memory import Memory
+from fairpool.app.queries import NodeStatus, PolicyStatus
+from fairpool.app.records import Declared, Kind, RequestRecord
+from fairpool.app.sentences import Names
+from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
+from fairpool.core.policies import Policy
+from fairpool.core.pools import Pool, healthy_capacity, nominal_capacity
+from fairpool.core.reasons import Reason
+from fairpool.core.requests import Allocation
+from fairpool.core.shares import PolicyBooks, borrowing_of
+from fairpool.server import outgoing
+from fairpool.server.outgoing import moment, units, vector
+from fairpool.wire.policies import PolicyView
+from fairpool.wire.pools import NodeView, PoolView
+from fairpool.wire.requests import ReasonView, RequestView
+
+
+def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bool = True) -> PoolView:
+    """A pool with its usage; one that is only tried out as declared. whole: with its nodes and policies too."""
+    bare = PoolView(
+        id=record.id,
+        name=record.name,
+        version=record.version,
+        state=record.spec.state.value,
+        capacity=vector(healthy_capacity(record.spec)),
+        nominal=vector(nominal_capacity(record.spec)),
+        ordering=record.spec.ordering.value,
+        backfill=record.spec.backfill,
+        placement=record.spec.placement.value,
+        max_bypass_s=record.spec.max_bypass_s,
+        components=sorted(record.spec.components),
+        description=str(record.note.get("description", "")),
+        created_at=moment(record.created_at),
+        updated_at=moment(record.updated_at),
+    )
+    if memory.get(Kind.POOL, record.id) is not record:
+        return bare
+    status = queries.pool_status(memory, now, record.id)
+    return bare.model_copy(
+        update={
+            "state": status.state,
+            "capacity": _sorted(status.capacity),
+            "nominal": _sorted(status.nominal),
+            "used": _sorted(status.used),
+            "free": _sorted({key: max(0, value) for key, value in status.free.items()}),
+            "reserved": _sorted(status.reserved),
+            "borrowed": _sorted(status.borrowed),
+            "queued": status.queued,
+            "active": status.active,
+            "nodes": [_node(node) for node in status.nodes] if whole else [],
+            "policies": [_policy(policy) for policy in status.policies] if whole else [],
+        }
+    )
+
+
+def policy_view(memory: Memory, now: Instant, record: Declared[Policy]) -> PolicyView:
+    """A policy with what its requests use. One that is only tried out is shown as declared."""
+    if memory.get(Kind.POLICY, record.id) is record:
+        return _policy(queries.policy_status(memory, now, record.id))
+    nothing = PolicyStatus(
+        declared=record,
+        pool_name=memory.pool_name(record.spec.pool),
+        used=(),
+        in_share=(),
+        borrowed=(),
+        queued=0,
+        active=0,
+    )
+    return _policy(nothing)
+
+
+def _policy(status: PolicyStatus) -> PolicyView:
+    record, policy = status.declared, status.declared.spec
+    return PolicyView(
+        id=record.id,
+        version=record.version,
+        pool=status.pool_name,
+        pool_id=policy.pool,
+        subject=str(policy.subject),
+        priority=policy.priority,
+        reserved=vector(policy.reserved),
+        limit=vector(policy.limit),
+        weight=units(policy.weight),
+        dedicated=policy.dedicated,
+        grace_s=policy.grace_s,
+        min_runtime_s=policy.min_runtime_s,
+        profiles=list(policy.profiles) if policy.profiles is not None else None,
+        used=vector(status.used),
+        in_share=vector(status.in_share),
+        borrowed=vector(status.borrowed),
+        queued=status.queued,
+        active=status.active,
+        created_at=moment(record.created_at),
+        updated_at=moment(record.updated_at),
+    )
+
+
+def _node(status: NodeStatus) -> NodeView:
+    node = status.node
+    return NodeView(
+        name=node.name,
+        capacity=vector(node.capacity),
+        used=vector(status.used),
+        state=node.state.value,
+        gpu_type=node.gpu_type,
+        labels=dict(node.labels),
+        requests=list(status.requests),
+    )
+
+
+def _sorted(amounts: Mapping[str, int]) -> dict[str, int | Decimal]:
+    return {key: units(value) for key, value in sorted(amounts.items())}
+
+
+# ---- requests --------------------------------------------------------------------------------------------------------
+
+
+def request_view(memory: Memory, now: Instant, record: RequestRecord) -> RequestView:
+    """A request, with whether what it holds is in share (S20)."""
+    return request_views(memory, [record])[0]
+
+
+def request_views(memory: Memory, records: Collection[RequestRecord]) -> list[RequestView]:
+    """Many requests; each policy's shares are judged once."""
+    judged: dict[tuple[PoolId, PolicyId], frozenset[RequestId]] = {}
+    names = names_of(memory) if any(record.state.reasons for record in records) else None
+    return [
+        outgoing.request(
+            record,
+            in_share=_in_share(memory, record.id, judged),
+            reasons=[reason_view(reason, names) for reason in record.state.reasons] if names is not None else [],
+        )
+        for record in records
+    ]
+
+
+def _in_share(
+    memory: Memory, request: RequestId, judged: dict[tuple[PoolId, PolicyId], frozenset[RequestId]]
+) -> bool | None:
+    held = memory.world.allocations.get(request)
+    if held is None or held.pool is None or held.policy is None:
+        return None
+    books = memory.world.books[held.pool].policies[held.policy]
+    certain = _certainly(books, held)
+    if certain is not None:
+        return certain
+    where = (held.pool, held.policy)
+    if where not in judged:
+        borrowing = borrowing_of(books.by_precedence, books.reserved, books.bounded)
+        judged[where] = frozenset(other.request.id for other in borrowing)
+    return request not in judged[where]
+
+
+def _certainly(books: PolicyBooks, held: Allocation) -> bool | None:
+    """What can be said without going through all that the policy holds, which would cost too much at each submit."""
+    reserved = books.reserved
+    if any(key in books.bounded and value > reserved.get(key, 0) for key, value in held.request.demand.total):
+        return False
+    if all(value <= reserved.get(key, 0) for key, value in books.used_now.items() if key in books.bounded):
+        return True
+    return None
+
+
+def names_of(memory: Memory) -> Names:
+    """How pools and policies are called."""
+    pools = {pool.id: pool.name for pool in memory.all(Kind.POOL)}
+    return Names(pools, {policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)})
+
+
+def reason_view(reason: Reason, names: Names) -> ReasonView:
+    """A reason with its sentence."""
+    return ReasonView(
+        code=reason.code.value,
+        message=sentences.reason(reason, names),
+        pool=names.pool(reason.pool) if reason.pool is not None else None,
+        policy=names.policy(reason.policy) if reason.policy is not None else None,
+        key=reason.key or None,
+        asked=_maybe(reason.asked),
+        possible=_maybe(reason.possible),
+        free=_maybe(reason.free),
+        used=_maybe(reason.used),
+        reserved=_maybe(reason.reserved),
+        limit=_maybe(reason.limit),
+        blocker=reason.blocker,
+        degraded=reason.degraded,
+    )
+
+
+def reason_views(reasons: Iterable[Reason], names: Names) -> list[ReasonView]:
+    """Reasons with their sentences."""
+    return [reason_view(reason, names) for reason in reasons]
+
+
+def _maybe(thousandths: int | None) -> int | Decimal | None:
+    return None if thousandths is None else units(max(0, thousandths))
