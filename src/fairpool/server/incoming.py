@@ -67,6 +67,8 @@ def demand(body: RequestCreate) -> Demand | None:
                 f"a request has either 'parts' or '{other}'", field="parts", possible="parts that are not all equal"
             )
         parts = tuple(vector(f"parts.{index}", part) for index, part in enumerate(body.parts))
+        if not parts:
+            raise InvalidInput("a request needs at least one part", field="parts", possible="one or more")
         return at("parts", Demand, parts)
     if body.demand is None:
         if body.profile is None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import logging
+from typing import Any
 
 import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from fairpool.core.errors import InvalidRules
+from fairpool.core.ids import Instant
 from fairpool.server.application import create_app
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
@@ -53,7 +55,19 @@ def app() -> ASGIApp:
         "policy_list": Endpoint(handler=contradict, summary=""),
         "health": Endpoint(handler=list_pools, summary=""),
     }
-    services = Services(tokens=Tokens([TOKEN]), hosts=LOOPBACK_HOSTS, body_limit_bytes=LIMIT, has_work=lambda: False)
+    unused: Any = None  # these endpoints decide and read nothing
+    services = Services(
+        loop=unused,
+        reader=unused,
+        clock=unused,
+        tokens=Tokens([TOKEN]),
+        hosts=LOOPBACK_HOSTS,
+        body_limit_bytes=LIMIT,
+        has_work=lambda: False,
+        started_at=Instant(0),
+        version="0",
+        database="none",
+    )
     return create_app(services, endpoints)
 
 
