@@ -1,0 +1,152 @@
+"""``fairpool policy``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fairpool.cli import render
+from fairpool.cli.lazy import NounGroup
+from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
+from fairpool.cli.render import Column, Style
+
+if TYPE_CHECKING:
+    from fairpool.client.api import Client
+    from fairpool.wire.policies import PolicyView
+
+COLUMNS = (
+    Column("POOL", lambda policy: policy.pool),
+    Column("SUBJECT", lambda policy: policy.subject),
+    Column("PRIORITY", lambda policy: policy.priority),
+    Column("RESERVED", lambda policy: policy.reserved),
+    Column("LIMIT", lambda policy: policy.limit),
+    Column("USED", lambda policy: policy.used),
+    Column("BORROWED", lambda policy: policy.borrowed),
+    Column("QUEUED", lambda policy: policy.queued),
+    Column("ID", lambda policy: policy.id),
+    Column("WEIGHT", lambda policy: render.number(policy.weight), wide=True),
+    Column("DEDICATED", lambda policy: policy.dedicated, wide=True),
+    Column("GRACE", lambda policy: render.duration(policy.grace_s), wide=True),
+    Column("MIN-RUNTIME", lambda policy: render.duration(policy.min_runtime_s), wide=True),
+    Column("PROFILES", lambda policy: "all" if policy.profiles is None else policy.profiles, wide=True),
+)
+
+
+@click.group(cls=NounGroup)
+def policy() -> None:
+    """Policies: what a team, user or component may use of a pool, and what is reserved for it."""
+
+
+def _rights(function: click.decorators.FC) -> click.decorators.FC:
+    for option in reversed(
+        (
+            click.option("--priority", type=int, help="Higher goes first, and may take what lower ones borrow."),
+            click.option("--reserved", metavar="JSON|YAML", help="What is theirs whenever they want it."),
+            click.option("--limit", metavar="JSON|YAML", help="The most they may use (the pool's capacity)."),
+            click.option("--weight", help="Their part of the surplus beside their equals (1)."),
+            click.option("--dedicated/--shared", default=None, help="Keep what is reserved idle for them."),
+            click.option("--grace", "grace_s", type=int, metavar="S", help="How long evicted work has (30)."),
+            click.option("--min-runtime", "min_runtime_s", type=int, metavar="S", help="How long it is spared (0)."),
+            click.option("--profile", "profiles", multiple=True, help="Only offer this profile; repeatable."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@policy.command("attach")
+@click.argument("pool")
+@click.argument("subject")
+@_rights
+@dry_run
+@printed
+@connected
+def attach(client: Client, pool: str, subject: str, style: Style, *, dry_run: bool, **rights: object) -> None:
+    """Let SUBJECT use POOL. SUBJECT: team:NAME, user:NAME, service-account:NAME or a component's name."""
+    from fairpool.wire.policies import PolicyCreate
+
+    made = client.attach_policy(body(PolicyCreate, pool=pool, subject=subject, **_said(rights)), dry_run=dry_run)
+    _told(made, "would be attached" if dry_run else "attached", style)
+
+
+@policy.command("list")
+@click.argument("pool", required=False)
+@click.option("--subject", help="Only policies of this subject.")
+@printed
+@connected
+def list_(client: Client, pool: str | None, subject: str | None, style: Style) -> None:
+    """List policies: all, those of a pool, or those of a subject."""
+    render.print_list(client.policies(pool=pool, subject=subject), COLUMNS, style, name="id")
+
+
+@policy.command("describe")
+@click.argument("policy")
+@printed
+@connected
+def describe(client: Client, policy: str, style: Style) -> None:
+    """Show one policy (by id, POOL/SUBJECT or id prefix)."""
+    found = client.policy(policy)
+    render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style, name="id")
+    if style.format in ("table", "wide"):
+        from fairpool.cli.commands.pool import print_history
+
+        print_history(client, "policy", found.id)
+
+
+@policy.command("update")
+@click.argument("policy")
+@_rights
+@click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
+@dry_run
+@printed
+@connected
+def update(
+    client: Client, policy: str, if_version: int | None, style: Style, *, dry_run: bool, **rights: object
+) -> None:
+    """Change a policy; what is not said stays."""
+    from fairpool.wire.policies import PolicyUpdate
+
+    made = client.update_policy(policy, body(PolicyUpdate, **_said(rights)), version=if_version, dry_run=dry_run)
+    _told(made, "would be changed" if dry_run else "changed", style)
+
+
+@policy.command("detach")
+@click.argument("policy")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@connected
+def detach(client: Client, policy: str, *, yes: bool) -> None:
+    """Take a policy away. What runs through it goes on; requests left without any are rejected."""
+    found = client.policy(policy)
+    confirm(f"Detach {found.subject} from pool {found.pool} ({found.active} running, {found.queued} queued)?", yes=yes)
+    client.detach_policy(found.id)
+    note(f"policy {found.pool}/{found.subject} detached")
+
+
+@policy.command("test")
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.pass_context
+def test(ctx: click.Context, files: tuple[str, ...]) -> None:
+    """Run scenario files against the rules. Exits 0 when all hold, 1 when one does not, 2 for a wrong file."""
+    from fairpool.cli.serverside import load
+
+    outcome = load("fairpool.admin.policy_test", "run")(list(files))
+    ctx.exit(int(outcome))
+
+
+def _said(rights: dict[str, object]) -> dict[str, object]:
+    said = dict(rights)
+    for name in ("reserved", "limit"):
+        if said[name] is not None:
+            said[name] = data(str(said[name]), option=f"--{name}")
+    said["profiles"] = list(said["profiles"]) if said["profiles"] else None  # type: ignore[call-overload]
+    return said
+
+
+def _told(made: PolicyView, what: str, style: Style) -> None:
+    if style.format in ("table", "wide"):
+        reserved = f", {render.amounts(made.reserved)} reserved" if made.reserved else ""
+        limit = f", limit {render.amounts(made.limit)}" if made.limit else ""
+        click.echo(f"policy {made.pool}/{made.subject} {what}: priority {made.priority}{reserved}{limit}")
+    else:
+        render.print_one(made, [], style, name="id")

@@ -1,0 +1,245 @@
+"""``fairpool pool``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fairpool.cli import render
+from fairpool.cli.lazy import NounGroup
+from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
+from fairpool.cli.render import Column, Style
+
+if TYPE_CHECKING:
+    from fairpool.client.api import Client
+    from fairpool.wire.pools import PoolView
+
+COLUMNS = (
+    Column("NAME", lambda pool: pool.name),
+    Column("STATE", lambda pool: pool.state),
+    Column("USED", lambda pool: render.shares(pool.used, pool.capacity)),
+    Column("RESERVED", lambda pool: pool.reserved),
+    Column("BORROWED", lambda pool: pool.borrowed),
+    Column("ACTIVE", lambda pool: pool.active),
+    Column("QUEUED", lambda pool: pool.queued),
+    Column("NODES", lambda pool: len(pool.nodes), wide=True),
+    Column("ORDERING", lambda pool: pool.ordering, wide=True),
+    Column("ID", lambda pool: pool.id, wide=True),
+)
+
+
+@click.group(cls=NounGroup)
+def pool() -> None:
+    """Pools: named, shared buckets of countable resources."""
+
+
+@pool.command("create")
+@click.argument("name")
+@click.option("--capacity", metavar="JSON|YAML", help="Units per key, such as '{\"gpu\": 8}'.")
+@click.option("--nodes", metavar="JSON|YAML", help='Machines: \'{"n1": {"gpu": 8}, "n2": {"gpu": 8}}\'.')
+@click.option("--ordering", type=click.Choice(("fair", "fifo")), help="How equals are served (fair).")
+@click.option("--placement", type=click.Choice(("pack", "spread")), help="Which node is taken first (pack).")
+@click.option("--backfill/--no-backfill", default=None, help="May smaller work start before blocked work (yes)?")
+@click.option("--max-bypass", "max_bypass_s", type=int, metavar="S", help="How long blocked work is overtaken (600).")
+@click.option("--component", "components", multiple=True, help="Only requests that run on this one; repeatable.")
+@click.option("--description")
+@dry_run
+@printed
+@connected
+def create(
+    client: Client,
+    name: str,
+    capacity: str | None,
+    nodes: str | None,
+    components: tuple[str, ...],
+    style: Style,
+    *,
+    dry_run: bool,
+    **settings: object,
+) -> None:
+    """Create a pool."""
+    from fairpool.wire.pools import PoolCreate
+
+    made = client.create_pool(
+        body(
+            PoolCreate,
+            name=name,
+            capacity=data(capacity, option="--capacity") if capacity is not None else None,
+            nodes=_nodes(nodes) if nodes is not None else None,
+            components=list(components) or None,
+            **settings,
+        ),
+        dry_run=dry_run,
+    )
+    _told(made, "would be created" if dry_run else "created", style)
+
+
+@pool.command("list")
+@printed
+@connected
+def list_(client: Client, style: Style) -> None:
+    """List pools with what is used, reserved and borrowed."""
+    found = client.pools()
+    if not found and style.format in ("table", "wide"):
+        note("no pools yet: fairpool pool create NAME --capacity '{\"gpu\": 8}'")
+        return
+    render.print_list(found, COLUMNS, style)
+
+
+@pool.command("describe")
+@click.argument("pool")
+@printed
+@connected
+def describe(client: Client, pool: str, style: Style) -> None:
+    """Show one pool: amounts, policies, nodes, history."""
+    found = client.pool(pool)
+    render.print_one(found, _lines(found), style)
+    if style.format not in ("table", "wide"):
+        return
+    if found.policies:
+        from fairpool.cli.commands.policy import COLUMNS as POLICY_COLUMNS
+
+        click.echo()
+        render.print_list(found.policies, POLICY_COLUMNS, Style(), name="id")
+    if found.nodes:
+        from fairpool.cli.commands.node import COLUMNS as NODE_COLUMNS
+
+        click.echo()
+        render.print_list(found.nodes, NODE_COLUMNS, Style())
+    print_history(client, "pool", found.id)
+
+
+@pool.command("update")
+@click.argument("pool")
+@click.option("--name")
+@click.option("--capacity", metavar="JSON|YAML", help="Keys that change; 0 removes a key.")
+@click.option("--nodes", metavar="JSON|YAML", help="The whole new list of machines.")
+@click.option("--ordering", type=click.Choice(("fair", "fifo")))
+@click.option("--placement", type=click.Choice(("pack", "spread")))
+@click.option("--backfill/--no-backfill", default=None)
+@click.option("--max-bypass", "max_bypass_s", type=int, metavar="S")
+@click.option("--description")
+@click.option("--evict-borrowers", is_flag=True, default=None, help="Tell borrowers to leave until it fits.")
+@click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
+@dry_run
+@printed
+@connected
+def update(
+    client: Client,
+    pool: str,
+    capacity: str | None,
+    nodes: str | None,
+    if_version: int | None,
+    style: Style,
+    *,
+    dry_run: bool,
+    **settings: object,
+) -> None:
+    """Change a pool; what is not said stays."""
+    from fairpool.wire.pools import PoolUpdate
+
+    made = client.update_pool(
+        pool,
+        body(
+            PoolUpdate,
+            capacity=data(capacity, option="--capacity") if capacity is not None else None,
+            nodes=_nodes(nodes) if nodes is not None else None,
+            **settings,
+        ),
+        version=if_version,
+        dry_run=dry_run,
+    )
+    _told(made, "would be changed" if dry_run else "changed", style)
+
+
+@pool.command("delete")
+@click.argument("pool")
+@click.option("--drain", "on_work", flag_value="drain", help="Delete it when the last work there has ended.")
+@click.option("--let-go", "on_work", flag_value="let-go", help="Reject what waits; let run what runs, unaccounted.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@dry_run
+@connected
+def delete(client: Client, pool: str, on_work: str | None, *, yes: bool, dry_run: bool) -> None:
+    """Delete a pool. No running work is killed."""
+    choice = on_work or "refuse"
+    goes = client.delete_pool(pool, on_work=on_work or "let-go", dry_run=True)
+    with_it = [f"{len(goes.policies)} policies"] if goes.policies else []
+    with_it += [f"{len(goes.queued)} queued requests"] if goes.queued else []
+    with_it += [f"{len(goes.active)} running ones (they run on)"] if goes.active else []
+    if dry_run:
+        click.echo(f"pool {goes.pool} would be {goes.outcome}" + (f", with {', '.join(with_it)}" if with_it else ""))
+        return
+    if on_work is None and (goes.queued or goes.active):
+        client.delete_pool(pool, on_work=choice)  # refused, with the reason and what to say
+    question = f"Delete pool {goes.pool}" + (f", and with it {', '.join(with_it)}" if with_it else "") + "?"
+    confirm(question, yes=yes)
+    done = client.delete_pool(pool, on_work=choice)
+    note(f"pool {done.pool} {done.outcome}")
+
+
+@pool.command("requests")
+@click.argument("pool")
+@click.option("--view", type=click.Choice(("queued", "active", "all")), default="all")
+@click.option("--limit", type=int, default=100)
+@printed
+@connected
+def requests(client: Client, pool: str, view: str, limit: int, style: Style) -> None:
+    """List the requests of a pool."""
+    from fairpool.cli.commands.request import COLUMNS as REQUEST_COLUMNS
+
+    found = list(client.requests(pool=pool, view=view, limit=limit))
+    render.print_list(found, REQUEST_COLUMNS, style, name="id")
+
+
+def print_history(client: Client, kind: str, ref: str) -> None:
+    """The last entries of an object's history, the newest first."""
+    entries = client.history_of(kind, ref, limit=20)
+    if entries:
+        click.echo("\n" + click.style("History:", bold=True))
+        rows = [
+            [render.moment(entry.at), entry.what, entry.cause, entry.actor and f"by {entry.actor}", _changes(entry)]
+            for entry in entries
+        ]
+        render.print_table([], [[f"  {row[0]}", *map(str, row[1:])] for row in rows])
+
+
+def _changes(entry: object) -> str:
+    before: dict[str, object] = getattr(entry, "before", {})
+    after: dict[str, object] = getattr(entry, "after", {})
+    return ", ".join(f"{key}: {before[key]} → {after.get(key)}" for key in before if key in after)
+
+
+def _nodes(text: str) -> list[dict[str, object]]:
+    nodes = []
+    for name, said in data(text, option="--nodes").items():
+        if not isinstance(said, dict):
+            raise click.UsageError(f"--nodes: {name!r} is {said!r}; possible: units per key such as {{gpu: 8}}")
+        nodes.append({"name": name, **(said if "capacity" in said else {"capacity": said})})
+    return nodes
+
+
+def _told(made: PoolView, what: str, style: Style) -> None:
+    if style.format in ("table", "wide"):
+        click.echo(f"pool {made.name} {what}: {render.amounts(made.capacity) or 'nothing in it'}")
+    else:
+        render.print_one(made, [], style)
+
+
+def _lines(found: PoolView) -> list[tuple[str, object]]:
+    return [
+        ("Name", found.name),
+        ("Id", found.id),
+        ("State", found.state),
+        ("Description", found.description),
+        ("Used", render.shares(found.used, found.capacity)),
+        ("Free", found.free),
+        ("Reserved", found.reserved),
+        ("Borrowed", found.borrowed),
+        ("Requests", f"{found.active} active, {found.queued} queued"),
+        ("Order", f"{found.ordering}, {'backfill' if found.backfill else 'strict'}, {found.placement}"),
+        ("Max bypass", render.duration(found.max_bypass_s)),
+        ("Components", found.components),
+        ("Version", found.version),
+        ("Created", found.created_at),
+    ]

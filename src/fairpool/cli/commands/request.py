@@ -1,0 +1,228 @@
+"""``fairpool request``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from fairpool.cli import render
+from fairpool.cli.lazy import NounGroup
+from fairpool.cli.options import confirm, connected, note, printed
+from fairpool.cli.render import Column, Style
+
+if TYPE_CHECKING:
+    from fairpool.client.api import Client
+    from fairpool.wire.explanations import Explanation
+    from fairpool.wire.requests import RequestView
+
+WATCH_S = 30.0
+
+
+def _where(request: RequestView) -> str:
+    held = request.allocation
+    if held is None:
+        return request.pool or ""
+    return held.pool or "(ungoverned)"
+
+
+def _devices(request: RequestView) -> str:
+    if request.allocation is None:
+        return ""
+    told = []
+    for part in request.allocation.parts:
+        devices = ",".join(
+            str(device.index) + ("" if device.share == 1 else f"×{render.number(device.share)}")
+            for device in part.devices
+        )
+        told.append(f"{part.node}:{devices}" if part.node and devices else part.node or devices)
+    return " ".join(filter(None, told))
+
+
+def _time(request: RequestView) -> str:
+    """How long it has waited, or has run."""
+    if request.allocation is None:
+        return render.ago(request.created_at, now=request.ended_at)
+    return render.ago(request.allocation.granted_at, now=request.ended_at)
+
+
+COLUMNS = (
+    Column("ID", lambda request: request.id),
+    Column("NAME", lambda request: request.name),
+    Column("STATUS", lambda request: request.status.value),
+    Column("SUBJECTS", lambda request: request.subjects),
+    Column("DEMAND", lambda request: {k: v for k, v in request.demand.items() if k != "step_run"}),
+    Column("POOL", _where),
+    Column("FOR", _time),
+    Column("DEVICES", _devices, wide=True),
+    Column("PRIORITY", lambda request: request.priority, wide=True),
+    Column("PREEMPTIBLE", lambda request: request.preemptible, wide=True),
+    Column("CREATED", lambda request: request.created_at, wide=True),
+)
+
+
+@click.group(cls=NounGroup)
+def request() -> None:
+    """Requests: who asks for what, what they hold, and why they wait."""
+
+
+@request.command("list")
+@click.option("--view", type=click.Choice(("queued", "active", "live", "all")), default="live", show_default=True)
+@click.option("--status", help="Only these, separated by commas.")
+@click.option("--pool")
+@click.option("--subject")
+@click.option("--run")
+@click.option("--label", multiple=True, metavar="KEY=VALUE")
+@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--watch", is_flag=True, help="Print again whenever something changes, until Ctrl-C.")
+@printed
+@connected
+def list_(client: Client, view: str, limit: int, style: Style, *, watch: bool, **filters: str | None) -> None:
+    """List requests: those that wait or hold something, unless --view says otherwise."""
+    query = {"view": "all" if filters["status"] and view == "live" else view, **filters}
+
+    def show() -> None:
+        render.print_list(list(client.requests(limit=limit, **query)), COLUMNS, style, name="id")
+
+    show()
+    if watch:
+        for _ in client.events(kind="request"):
+            click.clear()
+            show()
+
+
+@request.command("describe")
+@click.argument("request")
+@printed
+@connected
+def describe(client: Client, request: str, style: Style) -> None:
+    """Show one request with its history."""
+    found = client.request(request)
+    render.print_one(found, _lines(found), style, name="id")
+    if style.format in ("table", "wide"):
+        if found.status == "queued":
+            click.echo()
+            _print_explanation(client.explain(found.id))
+        from fairpool.cli.commands.pool import print_history
+
+        print_history(client, "request", found.id)
+
+
+@request.command("explain")
+@click.argument("request")
+@printed
+@connected
+def explain(client: Client, request: str, style: Style) -> None:
+    """Say why a request waits, who holds what it needs, what would help, and when it may start."""
+    found = client.explain(request)
+    if style.format in ("table", "wide"):
+        _print_explanation(found)
+    else:
+        render.print_one(found, [], style, name="request")
+
+
+@request.command("cancel")
+@click.argument("requests", nargs=-1, required=True)
+@click.option("--reason", default="")
+@connected
+def cancel(client: Client, requests: tuple[str, ...], reason: str) -> None:
+    """Withdraw requests; what they hold is let go of."""
+    for ref in requests:
+        done = client.cancel(ref, reason=reason)
+        note(f"request {done.id} {done.status.value}")
+
+
+@request.command("release")
+@click.argument("request")
+@click.option("--force", is_flag=True, help="As an operator, though its owner still lives.")
+@click.option("--reason", default="")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@connected
+def release(client: Client, request: str, reason: str, *, force: bool, yes: bool) -> None:
+    """Let go of what a request holds."""
+    found = client.request(request)
+    if force:
+        confirm(f"Release {found.id} ({found.name or found.status.value}) though its owner still uses it?", yes=yes)
+    done = client.release(found.id, force=force, reason=reason)
+    note(f"request {done.id} {done.status.value}")
+
+
+@request.command("watch")
+@click.argument("request")
+@connected
+def watch(client: Client, request: str) -> None:
+    """Follow a request until it ends."""
+    seen = client.request(request)
+    while True:
+        held = f" in {_where(seen)} {_devices(seen)}".rstrip() if seen.allocation else ""
+        click.echo(f"{datetime.now(UTC).astimezone():%H:%M:%S}  {seen.status.value}{held}")
+        if seen.status.is_final:
+            return
+        version = seen.version
+        while seen.version == version:
+            seen = client.request(seen.id, wait_s=WATCH_S, after_version=version)
+
+
+def _lines(found: RequestView) -> list[tuple[str, object]]:
+    held = found.allocation
+    eviction = found.eviction
+    lines: list[tuple[str, object]] = [
+        ("Id", found.id),
+        ("Name", found.name),
+        ("Status", found.status.value),
+        ("Subjects", found.subjects),
+        ("Demand", found.demand),
+        ("Parts", "\n".join(render.amounts(part) for part in found.parts)),
+        ("Profile", found.profile),
+        ("Preemptible", found.preemptible),
+        ("Priority", found.priority or ""),
+        ("Pool", _where(found)),
+        ("Policy", held.subject if held else ""),
+        ("Devices", _devices(found)),
+        ("In share", held.in_share if held else None),
+        ("Run", found.run),
+        ("Retry of", found.retry_of),
+        ("Labels", ", ".join(f"{key}={value}" for key, value in found.labels.items())),
+        ("Queued", found.queued_at),
+        ("Granted", held.granted_at if held else None),
+        ("Ended", found.ended_at),
+        ("Ended by", found.ended_by),
+        ("Lease until", found.lease_until),
+        ("Reasons", "\n".join(reason.message for reason in found.reasons)),
+    ]
+    if eviction is not None:
+        told = f"{eviction.because}" + (f", for request {eviction.cause}" if eviction.cause else "")
+        lines.append(("Evicted", f"{told}, deadline {render.moment(eviction.deadline_at)}"))
+    return lines
+
+
+def _print_explanation(found: Explanation) -> None:
+    click.echo(f"Request {found.request} {found.summary or found.status.value}.")
+    for candidate in found.candidates:
+        who = candidate.subject or candidate.policy
+        place = f"{candidate.position} in line" if candidate.position else ""
+        entitled = ", entitled" if candidate.entitled else ""
+        click.echo(click.style(f"\nPool {candidate.pool}, policy of {who}: {place}{entitled}", bold=True))
+        for reason in candidate.reasons:
+            click.echo(f"  waits: {reason.message}  [{reason.code}]")
+        if candidate.holders:
+            click.echo("  held by:")
+            rows = [
+                [
+                    f"    {holder.request}",
+                    holder.name,
+                    holder.subject or "",
+                    render.amounts(holder.holds),
+                    {True: "in share", False: "borrowed", None: ""}[holder.in_share],
+                    holder.status.value,
+                ]
+                for holder in candidate.holders
+            ]
+            render.print_table([], rows)
+        for hint in candidate.help:
+            click.echo(f"  would start when {hint}")
+    if found.estimate is not None:
+        click.echo(f"\nStarts at about {render.moment(found.estimate.at)}, going by {found.estimate.basis}.")
+    for reason in found.reasons if not found.candidates else ():
+        click.echo(f"  {reason.message}  [{reason.code}]")

@@ -1,0 +1,90 @@
+"""``fairpool``: the command line. Data goes to stdout, all else to stderr; exit codes are in wire/problems.py."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from fairpool.cli.lazy import LazyGroup
+
+COMMANDS = {
+    "run": ("run", "run", "run a command with resources, waiting until they are granted"),
+    "top": ("top", "top", "live view of pools, shares and the queue"),
+    "pool": ("pool", "pool", "what there is: create, list, describe, update, delete, requests"),
+    "policy": ("policy", "policy", "who may use what: attach, list, describe, update, detach, test"),
+    "request": ("request", "request", "who asks: list, describe, explain, cancel, release, watch"),
+    "runs": ("runs", "runs", "runs of commands and pipelines: list, describe, logs"),
+    "profile": ("profile", "profile", "what can be asked for by name: create, list, describe, delete"),
+    "node": ("node", "node", "machines of a pool: list, cordon, uncordon"),
+    "stack": ("stack", "stack", "choices of components: create, list, describe, activate, delete"),
+    "component": ("component", "component", "where steps run: create, list, describe, delete"),
+    "server": ("server", "server", "the local server: start, stop, status"),
+    "db": ("db", "db", "its database: migrate, check, backup"),
+    "doctor": ("doctor", "doctor", "what is set, where from, and whether it works"),
+    "context": ("context", "context", "which server is used, and use another one"),
+    "completion": ("completion", "completion", "completion for bash, zsh or fish"),
+    "version": ("version", "version", "the versions of this program and of the server"),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: fairpool pool create NAME --capacity '{\"gpu\": 8}', or just fairpool run -- COMMAND.",
+)
+@click.option("--server", metavar="URL", help="The server to talk to (FAIRPOOL_SERVER).")
+@click.option("--token", metavar="TOKEN", help="The token to show it (FAIRPOOL_TOKEN).")
+@click.pass_context
+def cli(ctx: click.Context, server: str | None, token: str | None) -> None:
+    """Fair GPU and compute sharing: pools, policies and requests."""
+    ctx.obj = {"server": server, "token": token}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    try:
+        result = cli.main(list(arguments) if arguments is not None else None, "fairpool", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nobody reads any more: what is buffered goes nowhere
+        return 141
+    except Exception as error:  # noqa: BLE001 (what nobody foresaw is raised again there)
+        return _told(error)
+    return result if isinstance(result, int) else 0
+
+
+def _told(error: Exception) -> int:
+    """Tell a failure in a few lines; what nobody foresaw is a bug and keeps its traceback."""
+    from fairpool.client.errors import ClientError, Problem
+
+    if not isinstance(error, ClientError):
+        raise error
+    lines = [f"fairpool: {error.message}"]
+    if isinstance(error, Problem):
+        lines += [f"  {candidate}" for candidate in error.document.candidates]
+        if error.document.instance:
+            lines.append(f"  incident {error.document.instance}: the server's log says more")
+    if error.hint:
+        lines.append(f"  {error.hint}")
+    sys.stderr.write("\n".join(lines) + "\n")
+    return int(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

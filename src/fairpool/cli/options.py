@@ -1,0 +1,143 @@
+"""Options that many commands share, and what they turn into."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fairpool.cli.render import FORMATS, Style
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from fairpool.client.api import Client
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def connected(function: Function) -> Function:
+    """Give the command a `client`, of the server that flags, environment and files say."""
+
+    @click.pass_context
+    @wraps(function)
+    def wrapper(ctx: click.Context, *args: Any, **kwargs: Any) -> Any:
+        return function(client_of(ctx), *args, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def client_of(ctx: click.Context) -> Client:
+    """The client of this command, made once."""
+    from fairpool.client.connecting import connect
+
+    root = ctx.find_root()
+    if not isinstance(root.obj, dict):
+        root.obj = {}
+    if "client" not in root.obj:
+        root.obj["client"] = connect({name: root.obj.get(name) for name in ("server", "token")})
+    client: Client = root.obj["client"]
+    return client
+
+
+def printed(function: Function) -> Function:
+    """Give the command a `style`, from ``-o`` and its relatives."""
+
+    @click.option("-o", "--output", "form", type=click.Choice(FORMATS), help="How to print it.")
+    @click.option("--no-headers", is_flag=True, help="Leave the heading out.")
+    @click.option("--columns", default="", help="Which columns, by name, separated by commas.")
+    @click.option("--sort-by", default="", help="Sort the rows by a column.")
+    @wraps(function)
+    def wrapper(*args: Any, form: str | None, no_headers: bool, columns: str, sort_by: str, **kwargs: Any) -> Any:
+        chosen = tuple(name.strip() for name in columns.split(",") if name.strip())
+        style = Style(format=form or default_format(), headers=not no_headers, columns=chosen, sort_by=sort_by)
+        return function(*args, style=style, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def default_format() -> str:
+    """The output format where no ``-o`` says otherwise."""
+    from fairpool.client.settings import resolve
+
+    chosen = resolve()["output"].value
+    if chosen not in FORMATS:
+        raise click.UsageError(f"output {chosen!r} is not possible; possible: {', '.join(FORMATS)}")
+    return chosen
+
+
+def dry_run(function: Function) -> Function:
+    """``--dry-run``."""
+    return click.option("--dry-run", is_flag=True, help="Check and show it, change nothing.")(function)
+
+
+def data(text: str, *, option: str) -> dict[str, Any]:
+    """What an option says in JSON or YAML: an object. Raises UsageError with line and column."""
+    import yaml
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        try:
+            value = yaml.safe_load(text)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark
+            where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+            raise click.UsageError(f"{option} is neither JSON nor YAML: {where}{error.problem}") from None
+        except yaml.YAMLError as error:
+            raise click.UsageError(f"{option} is neither JSON nor YAML: {error}") from None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{option} is {text!r}; possible: an object such as '{{\"gpu\": 8}}' or 'gpu: 8'")
+    return value
+
+
+def pairs(texts: tuple[str, ...], *, option: str) -> dict[str, str]:
+    """What an option that is given several times says as ``key=value``."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"{option} {text!r}; possible: KEY=VALUE")
+        found[key] = value
+    return found
+
+
+def body(model: type[BaseModel], **fields: Any) -> Any:
+    """A body of the API from what options say; None is what was not said. Raises UsageError for wrong values."""
+    from fairpool.wire.reading import InvalidBody, read
+
+    try:
+        return read(model, {name: value for name, value in fields.items() if value is not None})
+    except InvalidBody as error:
+        told = [
+            f"{problem.field}: {problem.message}" + (f" (possible: {problem.possible})" if problem.possible else "")
+            for problem in error.problems
+        ]
+        raise click.UsageError("; ".join(told)) from None
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is deleted. Without a terminal and without --yes it is refused; declining is not success."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError(f"{question} Say --yes to do it without being asked.")
+    if not click.confirm(question, err=True):
+        click.echo("nothing was changed", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """``: did you mean 'x'?``, or nothing."""
+    found = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f": did you mean {found[0]!r}?" if found else ""
+
+
+def note(text: str) -> None:
+    """Tell a person something that is not data."""
+    click.echo(text, err=True)
