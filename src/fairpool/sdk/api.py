@@ -9,7 +9,7 @@ from fairpool.wire.events import Event
 from fairpool.wire.explanations import Explanation
 from fairpool.wire.requests import BulkItem, LeaseBulkResult, RequestCreate, RequestView
 from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
-from fairpool.wire.stacks import ComponentView, StackView
+from fairpool.wire.stacks import ComponentCreate, ComponentView, StackView
 
 
 class Api(Protocol):
@@ -53,3 +53,6 @@ class Api(Protocol):
 
     def components(self) -> list[ComponentView]:
         """All components."""
+
+    def create_component(self, component: ComponentCreate) -> None:
+        """Register a component; Refused with code 409 where there is one of that name."""

@@ -91,12 +91,12 @@ class Broker:
     def release(self, request: str) -> None:
         """Let go of what a request holds. Returns at once."""
         self._forget(request)
-        self.call(lambda: self._insist(lambda: self.api.release(request)))
+        self.call(lambda: self.api.release(request))
 
     def cancel(self, request: str, reason: str) -> None:
         """Withdraw a request. Returns at once."""
         self._forget(request)
-        self.call(lambda: self._insist(lambda: self.api.cancel(request, reason)))
+        self.call(lambda: self.api.cancel(request, reason))
 
     def flush(self, timeout_s: float = 30) -> bool:
         """Wait until everything that was asked for so far has been called; False where it was not in time."""
@@ -129,7 +129,7 @@ class Broker:
             if item is _no_more:
                 return
             if not isinstance(item, Submission):
-                _safely(item)
+                _safely(lambda action=item: self._insist(action))  # type: ignore[misc]
                 continue
             batch = [item]
             while len(batch) < MOST_AT_ONCE:
@@ -147,7 +147,7 @@ class Broker:
         ready: list[tuple[Submission, RequestCreate]] = []
         for submission in batch:
             try:
-                ready.append((submission, submission.prepare()))
+                ready.append((submission, self._insist(submission.prepare)))
             except Exception as error:  # noqa: BLE001 (one that cannot be prepared fails alone, whoever prepared it)
                 _safely(lambda s=submission, e=error: s.failed(e))  # type: ignore[misc]
         if not ready:

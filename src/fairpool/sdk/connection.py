@@ -1,150 +1,137 @@
-"""How the SDK reaches a server: the one that is configured, or a local one that is started when it is needed."""
+"""`fairpool.sdk.api.Api` through `fairpool.client`: its errors as the SDK's; a local server may come back elsewhere."""
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
-import urllib3
-from pydantic import ValidationError
-
-from fairpool.sdk import console
+from fairpool.client import connecting, settings
+from fairpool.client.api import Client
+from fairpool.client.errors import ClientError, Problem
+from fairpool.client.errors import Unreachable as NoAnswer
 from fairpool.sdk.api import Api
-from fairpool.sdk.errors import Refused, Unreachable
-from fairpool.wire import local_server
-from fairpool.wire.problems import Problem
-from fairpool.wire.routes import ROUTES
+from fairpool.sdk.errors import Refused, ServerError, Unreachable
+from fairpool.wire.events import Event
+from fairpool.wire.explanations import Explanation
+from fairpool.wire.requests import BulkItem, LeaseBulkResult, RequestCreate, RequestView
+from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
+from fairpool.wire.stacks import ComponentCreate, ComponentView, StackView
 
-SERVER_ENV: Final = "FAIRPOOL_SERVER"
-TOKEN_ENV: Final = "FAIRPOOL_TOKEN"  # noqa: S105 (the variable's name)
+T = TypeVar("T")
 TRY_AGAIN: Final = frozenset({429, 502, 503, 504, 507})
 """Statuses that say nothing of the call itself: too much to do, starting, no room on the disk for now."""
 
-CONNECT_S: Final = 5.0
-ANSWER_S: Final = 60.0
-SILENCE_S: Final = 45.0
-"""The server says something at least every 15 seconds on a stream; silence for so long means that it is gone."""
 
+class Connected:
+    """The calls of the SDK. After one without an answer the server is looked for again, and started if it is local."""
 
-class Connection:
-    """Calls by the name of their route. Safe to use from several threads."""
-
-    def __init__(self, url: str | None = None, token: str | None = None) -> None:
-        self._configured = url
-        self._token = token
-        self._url = url
+    def __init__(self, connect: Callable[[], Client] = connecting.connect) -> None:
+        self._connect = connect
+        self._client: Client | None = None
         self._lock = threading.Lock()
-        self._pool = urllib3.PoolManager(maxsize=8, retries=False)
 
-    def call(
-        self, route: str, body: str | None = None, *, query: Mapping[str, str] | None = None, **parameters: str
-    ) -> bytes:
-        """The answer's body. Raises Unreachable or Refused."""
-        response = self._request(route, body, query or {}, parameters, stream=False)
-        return bytes(response.data)
+    def create_requests(self, requests: Sequence[RequestCreate]) -> list[BulkItem]:
+        """Submit many requests at once."""
+        return self._call(lambda client: client.submit_many(requests))
 
-    def stream(self, route: str, *, query: Mapping[str, str]) -> Iterator[bytes]:
-        """The data of server-sent events; returns once the server has begun to answer."""
-        return _data_of_events(self._request(route, None, query, {}, stream=True))
+    def get_request(self, request: str) -> RequestView:
+        """One request as it is now."""
+        return self._call(lambda client: client.request(request))
 
-    def _request(
-        self, route: str, body: str | None, query: Mapping[str, str], parameters: dict[str, str], *, stream: bool
-    ) -> urllib3.BaseHTTPResponse:
-        found = ROUTES[route]
-        url, token = self._server()
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+    def explain(self, request: str) -> Explanation:
+        """Why a request waits."""
+        return self._call(lambda client: client.explain(request))
+
+    def release(self, request: str) -> RequestView:
+        """Let go of what a request holds."""
+        return self._call(lambda client: client.release(request))
+
+    def cancel(self, request: str, reason: str) -> RequestView:
+        """Withdraw a request."""
+        return self._call(lambda client: client.cancel(request, reason=reason))
+
+    def renew(self, requests: Sequence[str]) -> LeaseBulkResult:
+        """Renew the leases of many requests."""
+        return self._call(lambda client: client.renew_many(requests))
+
+    def request_events(self, after: int | None) -> Iterator[Event]:
+        """What happens to requests; returns once the server has begun to answer."""
+        query = {"kind": "request", "after": after}
+
+        def begin(client: Client) -> Iterator[str]:
+            lines = client.transport.lines("events", query=query)
+            next(lines, None)  # the server says something at once
+            return lines
+
+        return self._events(self._call(begin))
+
+    def create_run(self, run: RunCreate) -> RunView:
+        """A run begins."""
+        return self._call(lambda client: client.create_run(run))
+
+    def update_run(self, run: str, update: RunUpdate) -> None:
+        """Something of a run changed."""
+        self._call(lambda client: client.update_run(run, update))
+
+    def create_step(self, run: str, step: StepCreate) -> StepView:
+        """A step begins."""
+        return self._call(lambda client: client.create_step(run, step))
+
+    def update_step(self, step: str, update: StepUpdate) -> None:
+        """Something of a step changed."""
+        self._call(lambda client: client.update_step(step, update))
+
+    def stacks(self) -> list[StackView]:
+        """All stacks."""
+        return self._call(lambda client: client.stacks())
+
+    def components(self) -> list[ComponentView]:
+        """All components."""
+        return self._call(lambda client: client.components())
+
+    def create_component(self, component: ComponentCreate) -> None:
+        """Register a component."""
+        self._call(lambda client: client.create_component(component))
+
+    def _call(self, action: Callable[[Client], T]) -> T:
         try:
-            response = self._pool.request(
-                found.method,
-                url + found.url(**parameters),
-                body=body,
-                fields=dict(query) or None,
-                headers=headers,
-                preload_content=not stream,
-                timeout=urllib3.Timeout(connect=CONNECT_S, read=SILENCE_S if stream else ANSWER_S),
-            )
-        except urllib3.exceptions.HTTPError as error:
-            self._forget()
-            raise Unreachable(
-                f"the server at {url} does not answer ({type(error).__name__}); fairpool doctor"
-            ) from error
-        if response.status >= 400:
-            raise _refusal(response)
-        return response
+            with self._lock:
+                client = self._client = self._client or self._connect()
+            return action(client)
+        except ClientError as error:
+            raise self._translated(error) from error
 
-    def _server(self) -> tuple[str, str | None]:
-        """Where the server is, and what it wants to see; a local one is started where none is configured."""
-        with self._lock:
-            if self._configured is not None:
-                return self._configured.rstrip("/"), self._token
-            folder = local_server.data_dir()
-            if self._url is None:
-                found = local_server.find(folder)
-                if found is None:
-                    try:
-                        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                        found = local_server.start(folder)
-                    except (local_server.NotStarted, OSError) as error:
-                        raise Unreachable(
-                            f"no server is configured, and a local one does not start: {error}"
-                        ) from error
-                    console.note(f"started a local server at {found.url} (fairpool server stop ends it)")
-                self._url, self._token = found.url.rstrip("/"), local_server.read_token(folder)
-            return self._url, self._token
+    def _events(self, lines: Iterator[str]) -> Iterator[Event]:
+        try:
+            for line in lines:
+                if line.startswith("data: "):
+                    yield Event.model_validate_json(line.removeprefix("data: "))
+        except ClientError as error:
+            raise self._translated(error) from error
 
-    def _forget(self) -> None:
-        """The local server may have been started again elsewhere."""
-        with self._lock:
-            self._url = None
-
-
-def _start(folder: Path) -> local_server.ServerFile:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        found = local_server.start(folder)
-    except (local_server.NotStarted, OSError) as error:
-        raise Unreachable(f"no server is configured, and a local one does not start: {error}") from error
-    console.say(f"started a local server at {found.url} (fairpool server stop ends it)")
-    return found
-
-
-def _refusal(response: urllib3.BaseHTTPResponse) -> Refused | Unreachable:
-    data = response.data if response.data else response.read()
-    try:
-        problem = Problem.model_validate_json(data)
-        text = problem.detail or problem.title or problem.type
-        details = "; ".join(f"{wrong.field}: {wrong.message}" for wrong in problem.errors)
-        text = f"{text} ({details})" if details and details not in text else text
-        text = f"{text}; {problem.help}" if problem.help else text
-    except ValidationError:
-        text = f"the server answered with status {response.status}"
-    if response.status in TRY_AGAIN:
-        return Unreachable(text)
-    return Refused(text, code=response.status)
-
-
-def _data_of_events(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    rest = b""
-    try:
-        for chunk in response.stream(65_536, decode_content=True):
-            *blocks, rest = (rest + chunk).split(b"\n\n")
-            for block in blocks:
-                data = b"\n".join(line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:"))
-                if data:
-                    yield data
-    except urllib3.exceptions.HTTPError as error:
-        raise Unreachable(f"the stream of events broke ({type(error).__name__})") from error
-    finally:
-        response.release_conn()
+    def _translated(self, error: ClientError) -> ServerError:
+        text = f"{error.message} ({error.hint})" if error.hint else error.message
+        if isinstance(error, NoAnswer):
+            with self._lock:
+                self._client = None
+            return Unreachable(text)
+        if isinstance(error, Problem):
+            wrong = "; ".join(f"{field.field}: {field.message}" for field in error.document.errors)
+            text = f"{text}: {wrong}" if wrong and wrong not in text else text
+            return Unreachable(text) if error.status in TRY_AGAIN else Refused(text, code=error.status)
+        return Refused(text, code=0)
 
 
 def connect() -> Api:
-    """The server that the environment names, or the local one."""
-    from fairpool.sdk.http_api import HttpApi
+    """The configured server, or this user's local one."""
+    return Connected()
 
-    return HttpApi(Connection(os.environ.get(SERVER_ENV) or None, os.environ.get(TOKEN_ENV) or None))
+
+def setting(name: str) -> str | None:
+    """A setting of the client (``stack``, ``component``) from the environment or a configuration file."""
+    try:
+        found = settings.resolve().get(name)
+    except ClientError as error:
+        raise Refused(f"{error.message} ({error.hint})" if error.hint else error.message, code=0) from error
+    return None if found is None else found.value

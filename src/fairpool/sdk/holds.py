@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from fairpool.sdk import console, endings, granting
 from fairpool.sdk.broker import Broker, Submission
+from fairpool.sdk.connection import setting
 from fairpool.sdk.driver import shared_broker
 from fairpool.sdk.errors import HoldError, InvalidUse
 from fairpool.sdk.orchestrators.base import Grant
@@ -258,6 +259,7 @@ def hold(
     if settings is not None and resources:
         raise InvalidUse("hold takes ResourceSettings or their fields, not both")
     asked_as: tuple[str, ...] | None = None
+    component = component or setting("component")
     if component is not None:
         asked_as = (f"component:{component.removeprefix('component:')}", *granting.subjects_around(), *subjects)
     elif subjects:

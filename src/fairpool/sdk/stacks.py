@@ -6,21 +6,21 @@ import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 from fairpool.sdk.api import Api
 from fairpool.sdk.artifacts import ARTIFACTS_ENV
-from fairpool.sdk.errors import StackError
+from fairpool.sdk.connection import setting
+from fairpool.sdk.errors import Refused, StackError
 from fairpool.sdk.orchestrators.base import Orchestrator
 from fairpool.sdk.orchestrators.local import FLAVOR, LocalOrchestrator
 from fairpool.sdk.settings import unknown
 from fairpool.wire.local_server import data_dir
-from fairpool.wire.stacks import ComponentView, StackView
+from fairpool.wire.stacks import ComponentCreate, ComponentKind, ComponentView, StackView
 
 DEFAULT: Final = "default"
-STACK_ENV: Final = "FAIRPOOL_STACK"
-"""The stack of runs that name none; without it, the active one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +66,9 @@ def logs_folder() -> Path:
 def find_stack(api: Api, choice: Stack | str | None) -> Stack:
     """The stack that was chosen: itself, one of the server's by name, or the active one. Raises StackError."""
     if isinstance(choice, Stack):
+        _register(api, choice)
         return choice
-    name = choice or os.environ.get(STACK_ENV) or None
+    name = choice or setting("stack")
     views = api.stacks()
     view = next((found for found in views if (found.active if name is None else name in (found.name, found.id))), None)
     if view is None:
@@ -76,6 +77,25 @@ def find_stack(api: Api, choice: Stack | str | None) -> Stack:
         names = sorted({found.name for found in views} | {DEFAULT})
         raise StackError(f"{unknown('stack', str(name), names)} (fairpool stack list)")
     return _built(view, {component.name: component for component in api.components()})
+
+
+def _register(api: Api, stack: Stack) -> None:
+    """Tell the server of the components of a stack that a program has made, so that policies can speak of them."""
+    known = {component.name for component in api.components()}
+    for place, component in enumerate((stack.orchestrator, *stack.step_operators)):
+        if component.name in known:
+            continue
+        kind: ComponentKind = "step_operator" if place else "orchestrator"
+        try:
+            api.create_component(ComponentCreate(name=component.name, kind=kind, flavor=_flavor(component)))
+        except Refused as error:
+            if error.code != HTTPStatus.CONFLICT:  # then another program was quicker
+                raise
+
+
+def _flavor(component: Orchestrator) -> str:
+    kind = type(component)
+    return FLAVOR if kind is LocalOrchestrator else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _built(view: StackView, components: Mapping[str, ComponentView]) -> Stack:

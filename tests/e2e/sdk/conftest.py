@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,11 +9,15 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from fairpool.client import connecting
+from fairpool.client.api import Client
 from fairpool.wire import local_server
+from fairpool.wire.policies import PolicyCreate
+from fairpool.wire.pools import PoolCreate
+from fairpool.wire.stacks import ComponentCreate
 
 
 class Installation:
@@ -23,6 +26,7 @@ class Installation:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.data = folder / "data"
+        self._client: Client | None = None
         self._started: list[subprocess.Popen[str]] = []
         cleared = {name: value for name, value in os.environ.items() if not name.startswith(("FAIRPOOL_", "XDG_"))}
         cleared.pop("CUDA_VISIBLE_DEVICES", None)
@@ -56,29 +60,30 @@ class Installation:
         assert process.returncode == 0, err
         return out
 
-    def fairpool(self, *words: str) -> str:
-        """What a command writes that ends well."""
-        done = subprocess.run(
-            [sys.executable, "-c", "from fairpool.cli.main import main; main()", *words],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, f"fairpool {' '.join(words)}: {done.stderr}"
-        return done.stdout
+    @property
+    def client(self) -> Client:
+        """Calls to its server, which is started if need be."""
+        found = local_server.find(self.data)
+        if self._client is None or found is None or found.url != self._client.url:
+            self.data.mkdir(parents=True, exist_ok=True)
+            self._client = connecting.local(self.data)
+        return self._client
 
-    def show(self, *words: str) -> Any:
-        """What a command says as JSON."""
-        return json.loads(self.fairpool(*words, "-o", "json"))
+    def pool(self, name: str, **capacity: int) -> None:
+        """A pool."""
+        self.client.create_pool(PoolCreate(name=name, capacity=dict(capacity)))
 
-    def requests(self) -> list[dict[str, Any]]:
-        """All requests, whatever became of them."""
-        found = self.show("request", "list", "--view", "all")
-        items: list[dict[str, Any]] = found["items"] if isinstance(found, dict) else found
-        return items
+    def component(self, name: str) -> None:
+        """A component on this machine."""
+        self.client.create_component(ComponentCreate(name=name))
+
+    def policy(self, pool: str, subject: str, **reserved: int) -> None:
+        """A policy."""
+        self.client.attach_policy(PolicyCreate(pool=pool, subject=subject, priority=10, reserved=dict(reserved)))
+
+    def statuses(self) -> list[str]:
+        """What became of all requests, sorted."""
+        return sorted(request.status.value for request in self.client.requests(view="all"))
 
     def kill_server(self) -> None:
         """SIGKILL to the server."""
@@ -92,6 +97,8 @@ class Installation:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+        if self._client is not None:
+            self._client.close()
         if local_server.find(self.data) is not None:
             self.kill_server()
 

@@ -12,12 +12,6 @@ from tests.e2e.sdk.conftest import Installation
 from tests.tidy.tree import ROOT
 from tests.waiting import wait_until
 
-POOL = (("pool", "create", "gpus", "--capacity", '{"gpu": 2}'),)
-TWO_TEAMS = (
-    *POOL,
-    ("policy", "attach", "gpus", "component:research", "--priority", "10"),
-    ("policy", "attach", "gpus", "component:prod", "--priority", "10", "--reserved", '{"gpu": 2}'),
-)
 STACKS = """
     from fairpool import *
     from pathlib import Path
@@ -74,9 +68,19 @@ HOLDER = (
 )
 
 
-def set_up(machine: Installation, commands: tuple[tuple[str, ...], ...]) -> None:
-    for words in commands:
-        machine.fairpool(*words)
+def two_teams(machine: Installation) -> None:
+    machine.pool("gpus", gpu=2)
+    machine.component("research")
+    machine.component("prod")
+    machine.policy("gpus", "component:research")
+    machine.policy("gpus", "component:prod", gpu=2)
+
+
+def one_policy(machine: Installation, component: str = "local") -> None:
+    machine.pool("gpus", gpu=2)
+    if component != "local":
+        machine.component(component)
+    machine.policy("gpus", f"component:{component}")
 
 
 def outcome(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -99,19 +103,19 @@ def test_an_example_runs_where_nothing_was_configured(machine, example, says):
 
 def test_production_gets_its_reservation_back_and_research_resumes_from_its_checkpoint(machine):
     """S24, S31, S32: research borrows, saves, lets go, queues again and goes on where it was."""
-    set_up(machine, TWO_TEAMS)
+    two_teams(machine)
     research = machine.start(RESEARCH.replace("RETRIES", "3"), "research")
     wait_until((machine.folder / "at-two").exists, what="research has done two epochs")
     assert machine.run(PRODUCTION, "production") == "('0', '1')\n"
     code, out, err = outcome(research)
     assert code == 0, err
     assert out == "[(1, 0), (1, 1), (2, 2), (2, 3)]\n"
-    assert sorted(request["status"] for request in machine.requests()) == ["preempted", "released", "released"]
+    assert machine.statuses() == ["preempted", "released", "released"]
 
 
 def test_without_retries_research_fails_with_the_reason(machine):
     """S32."""
-    set_up(machine, TWO_TEAMS)
+    two_teams(machine)
     research = machine.start(RESEARCH.replace("RETRIES", "0"), "research")
     wait_until((machine.folder / "at-two").exists, what="research has done two epochs")
     machine.run(PRODUCTION, "production")
@@ -121,17 +125,17 @@ def test_without_retries_research_fails_with_the_reason(machine):
 
 def test_what_a_killed_program_held_is_granted_to_the_next(machine):
     """S35: the lease lapses."""
-    set_up(machine, (*POOL, ("policy", "attach", "gpus", "component:research")))
+    one_policy(machine, "research")
     holder = machine.start(HOLDER, "holder")
     wait_until((machine.folder / "holds").exists, what="it holds both GPUs")
     holder.kill()
-    machine.run(STACKS + 'hold(gpu_count=2, component="research").acquire().release()\n', "next")
+    machine.run(STACKS + '    hold(gpu_count=2, component="research").acquire().release()\n', "next")
     first = (machine.folder / "holds").read_text()
-    assert [request["status"] for request in machine.requests() if request["id"] == first] == ["expired"]
+    assert machine.client.request(first).status == "expired"
 
 
 def test_an_interrupted_run_releases_everything_and_is_cancelled(machine):
-    set_up(machine, (*POOL, ("policy", "attach", "gpus", "component:local")))
+    one_policy(machine)
     process = machine.start(
         STACKS
         + """
@@ -152,14 +156,13 @@ def test_an_interrupted_run_releases_everything_and_is_cancelled(machine):
     wait_until(lambda: sum(mark.exists() for mark in marks) == 2, what="two run and two wait")
     process.send_signal(signal.SIGINT)
     assert outcome(process)[0] == -signal.SIGINT
-    assert {request["status"] for request in machine.requests()} == {"released", "cancelled"}
-    runs = machine.show("runs", "list")
-    assert [run["status"] for run in (runs["items"] if isinstance(runs, dict) else runs)] == ["cancelled"]
+    assert machine.statuses() == ["cancelled", "cancelled", "released", "released"]
+    assert [run.status.value for run in machine.client.runs()] == ["cancelled"]
 
 
 def test_a_run_goes_on_when_the_server_is_killed_and_started_again(machine):
     """S34: the step does not notice, and its release finds the request where it was."""
-    set_up(machine, (*POOL, ("policy", "attach", "gpus", "component:local")))
+    one_policy(machine)
     process = machine.start(
         STACKS
         + """
@@ -182,22 +185,53 @@ def test_a_run_goes_on_when_the_server_is_killed_and_started_again(machine):
     (machine.folder / "go").touch()
     code, out, err = outcome(process)
     assert (code, out) == (0, "('done', 'done')\n"), err
-    assert [request["status"] for request in machine.requests()] == ["released", "released"]
+    assert machine.statuses() == ["released", "released"]
+
+
+def test_a_driver_waits_on_a_thousand_steps_without_a_thread_each(machine):
+    one_policy(machine)
+    with_a_thousand = (
+        STACKS
+        + """
+    @step(settings={"resources": {"gpu_count": 2}})
+    def never(number):
+        raise AssertionError("it must not run")
+
+    @pipeline
+    def many():
+        futures = never.map(range(1000))
+        while not Path("go").exists():
+            threading.Event().wait(0.05)
+        print(threading.active_count())
+        for future in futures:
+            future.cancel()
+
+    with hold(gpu_count=2, component="local"):
+        many()
+"""
+    )
+    process = machine.start(with_a_thousand)
+    waiting = lambda: len(list(machine.client.requests(view="queued")))  # noqa: E731
+    wait_until(lambda: waiting() == 1000, what="a thousand wait", timeout_s=60)
+    (machine.folder / "go").touch()
+    code, out, err = outcome(process)
+    assert code == 0, err
+    assert int(out) <= 1 + 4  # the main thread, and those of the driver
+    assert machine.statuses() == ["cancelled"] * 1000 + ["released"]
 
 
 def test_runs_and_their_logs_are_shown(machine):
     machine.run((ROOT / "examples" / "first_pipeline.py").read_text(encoding="utf-8"), "first_pipeline")
-    runs = machine.show("runs", "list")
-    [run] = runs["items"] if isinstance(runs, dict) else runs
-    assert (run["name"], run["status"]) == ("sweep", "completed")
-    described = machine.show("runs", "describe", run["id"])
-    assert sorted(step["name"] for step in described["steps"]) == ["load", "train", "train", "train"]
-    assert {step["requests"][0]["status"] for step in described["steps"]} == {"released"}
-    assert "rate 0.1: slope" in machine.fairpool("runs", "logs", run["id"])
+    [listed] = machine.client.runs()
+    run = machine.client.run(listed.id)
+    assert (run.name, run.status, run.counts) == ("sweep", "completed", {"completed": 4})
+    assert sorted(step.name for step in run.steps) == ["load", "train", "train", "train"]
+    assert {step.requests[0].status.value for step in run.steps} == {"released"}
+    assert any("rate 0.1: slope" in Path(step.log).read_text() for step in run.steps)
 
 
 def test_a_request_that_can_never_be_granted_fails_the_step_with_reasons(machine):
-    set_up(machine, (*POOL, ("policy", "attach", "gpus", "component:local")))
+    one_policy(machine)
     process = machine.start(
         STACKS
         + """

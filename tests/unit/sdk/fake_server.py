@@ -25,7 +25,7 @@ from fairpool.wire.requests import (
     RequestView,
 )
 from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
-from fairpool.wire.stacks import ComponentView, StackView
+from fairpool.wire.stacks import ComponentCreate, ComponentView, StackView
 from fairpool.wire.values import RequestStatus, RunStatus
 
 
@@ -115,6 +115,17 @@ class FakeServer:
 
     def components(self) -> list[ComponentView]:
         return self.component_views
+
+    def create_component(self, component: ComponentCreate) -> None:
+        self.component_views.append(
+            ComponentView(
+                id=f"cmp-{component.name}",
+                name=component.name,
+                version=1,
+                kind=component.kind,
+                flavor=component.flavor,
+            )
+        )
 
     # what tests make it say
 

@@ -150,6 +150,7 @@ def test_a_stack_can_be_chosen_at_the_call(serve):
     assert one(stack="prod") == 2
     assert one.with_options(stack=Stack(orchestrator=LocalOrchestrator("mine")))() == 2
     assert [create.subjects for create in server.created] == [["component:cluster"], ["component:mine"]]
+    assert [(view.name, view.flavor) for view in server.component_views] == [("cluster", "local"), ("mine", "local")]
 
 
 @pytest.mark.parametrize(
