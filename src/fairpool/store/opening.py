@@ -16,9 +16,9 @@ from fairpool.store.sql import SqlStore
 
 log = logging.getLogger(__name__)
 
-QUICK_CHECK_BYTES: Final = 2**30
-"""A file above this is not checked at opening, even after a crash: reading all of it takes longer than people wait
-(about a second for each 500 MB from a warm disk). `check` does it when asked."""
+QUICK_CHECK_BYTES: Final = 256 * 2**20
+"""A file above this is not checked at opening, even after a crash: reading takes a second per 100 to 500 MB, and people
+wait for it. `maintenance.check` reads files of any size when asked."""
 
 ALWAYS_CHECKED_BYTES: Final = 16 * 2**20
 """A file below this is checked at every opening: it takes a few tens of milliseconds."""

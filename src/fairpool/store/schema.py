@@ -317,13 +317,14 @@ held_devices = Table(
     _text("node"),
     Column("device", Integer, nullable=False),
     Column("share", SmallInteger, nullable=False),
-    _key("held_devices", "workspace", "request_id", "part", "device"),
+    # In this order it serves the trigger that adds the shares up, which runs for every device that is granted.
+    _key("held_devices", "pool_id", "node", "device", "workspace", "request_id", "part"),
     ForeignKeyConstraint(
         ["workspace", "request_id"], ["requests.workspace", "requests.id"], name="fk_held_devices_request"
     ),
     _check("held_devices_share", "share >= 1 AND share <= 1000"),
     _check("held_devices_device", "device >= 0"),
-    Index("ix_held_devices_device", "workspace", "pool_id", "node", "device"),
+    Index("ix_held_devices_request", "request_id", "workspace"),
     Index(
         "uq_held_devices_whole",
         "workspace",

@@ -336,10 +336,10 @@ def _beside_requests() -> None:
         sa.ForeignKeyConstraint(
             ["workspace", "request_id"], ["requests.workspace", "requests.id"], name="fk_held_devices_request"
         ),
-        sa.PrimaryKeyConstraint("workspace", "request_id", "part", "device", name="pk_held_devices"),
+        sa.PrimaryKeyConstraint("pool_id", "node", "device", "workspace", "request_id", "part", name="pk_held_devices"),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_held_devices_device", "held_devices", ["workspace", "pool_id", "node", "device"], unique=False)
+    op.create_index("ix_held_devices_request", "held_devices", ["request_id", "workspace"], unique=False)
     op.create_index(
         "uq_held_devices_whole",
         "held_devices",
