@@ -1,17 +1,19 @@
 """All requests of this process in one place: what they ask for, what becomes of them, and their leases (S35).
 
-Three threads serve any number of requests: one makes calls in the order in which they were asked for (submissions that
+Three threads serve any number of requests: one makes calls, the most urgent first (submissions that
 have gathered meanwhile go out as one), one follows what happens to requests, one renews the leases of all of them.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final, TypeVar
 
 from fairpool.sdk.api import Api
@@ -26,8 +28,11 @@ RENEWALS: Final = 4
 GIVE_UP_AFTER_S: Final = 120.0
 """Calls are tried again for so long: a server that is started again is back well before."""
 
-MOST_AT_ONCE: Final = 1_000
-"""Submissions in one call."""
+MOST_AT_ONCE: Final = 100
+"""Submissions in one call: few enough that a release does not wait long behind them."""
+
+MOST_RENEWED_AT_ONCE: Final = 1_000
+"""Leases in one call."""
 
 STRANGERS: Final = 10_000
 """How many requests of others, or not yet known as this program's own, are remembered to have changed."""
@@ -63,13 +68,26 @@ class Submission:
     failed: Callable[[Exception], None]
 
 
+class Urgency(IntEnum):
+    """Which calls are made first: others wait for what is let go; of what is only told nothing depends."""
+
+    LET_GO = 0
+    SUBMIT = 1
+    REPORT = 2
+
+
+Queued = tuple[Urgency, int, Submission | Callable[[], object]]
+"""A call with its place: by urgency, then in the order in which it was asked for."""
+
+
 class Broker:
     """The requests of this process. Its threads start with the first of them."""
 
     def __init__(self, api: Api, *, renew_every_s: float = DEFAULT_LEASE_S / RENEWALS) -> None:
         self.api = api
         self._renew_every_s = renew_every_s
-        self._calls: queue.SimpleQueue[Submission | Callable[[], object]] = queue.SimpleQueue()
+        self._calls: queue.PriorityQueue[Queued] = queue.PriorityQueue()
+        self._count = itertools.count()
         self._tracked: dict[str, Tracked] = {}
         self._strangers: dict[str, None] = {}
         self._lock = threading.Lock()
@@ -80,28 +98,24 @@ class Broker:
 
     def submit(self, submission: Submission) -> None:
         """Make a request; its listener and `failed` hear what becomes of it. Returns at once."""
-        self._start()
-        self._calls.put(submission)
+        self._put(Urgency.SUBMIT, submission)
 
     def call(self, action: Callable[[], object]) -> None:
         """Have `action` make its calls, after what was asked for before. Failures are logged, not raised."""
-        self._start()
-        self._calls.put(action)
+        self._put(Urgency.REPORT, action)
 
     def release(self, request: str) -> None:
         """Let go of what a request holds. Returns at once."""
-        self._forget(request)
-        self.call(lambda: self.api.release(request))
+        self._let_go(request, lambda: self.api.release(request))
 
     def cancel(self, request: str, reason: str) -> None:
         """Withdraw a request. Returns at once."""
-        self._forget(request)
-        self.call(lambda: self.api.cancel(request, reason))
+        self._let_go(request, lambda: self.api.cancel(request, reason))
 
     def flush(self, timeout_s: float = 30) -> bool:
         """Wait until everything that was asked for so far has been called; False where it was not in time."""
         done = threading.Event()
-        self.call(done.set)
+        self._put(Urgency.REPORT, done.set)
         return done.wait(timeout_s)
 
     def close(self) -> None:
@@ -109,7 +123,26 @@ class Broker:
         self._closed.set()
         self._some.set()
         if self._started:
-            self._calls.put(_no_more)
+            self._put(Urgency.REPORT, _no_more)
+
+    def _let_go(self, request: str, action: Callable[[], object]) -> None:
+        """Nobody listens any more, but the lease is kept until the call was made."""
+        with self._lock:
+            if request in self._tracked:
+                self._tracked[request].listener = _ignore
+
+        def let_go() -> None:
+            try:
+                action()
+            except Refused as error:
+                log.debug("request %s: %s", request, error)
+            self._forget(request)
+
+        self._put(Urgency.LET_GO, let_go)
+
+    def _put(self, urgency: Urgency, item: Submission | Callable[[], object]) -> None:
+        self._start()
+        self._calls.put((urgency, next(self._count), item))
 
     def _start(self) -> None:
         with self._lock:
@@ -122,10 +155,8 @@ class Broker:
     # ── the calling thread ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _make_calls(self) -> None:
-        held_back: Callable[[], object] | None = None
         while True:
-            item = held_back or self._calls.get()
-            held_back = None
+            _, _, item = self._calls.get()
             if item is _no_more:
                 return
             if not isinstance(item, Submission):
@@ -137,10 +168,10 @@ class Broker:
                     following = self._calls.get_nowait()
                 except queue.Empty:
                     break
-                if not isinstance(following, Submission):
-                    held_back = following
+                if not isinstance(following[2], Submission):
+                    self._calls.put(following)  # its number keeps it in its place
                     break
-                batch.append(following)
+                batch.append(following[2])
             self._submit(batch)
 
     def _submit(self, batch: list[Submission]) -> None:
@@ -263,8 +294,8 @@ class Broker:
         """Renew all leases; a request whose status is not the one last seen is looked at."""
         with self._lock:
             requests = list(self._tracked)
-        for start in range(0, len(requests), MOST_AT_ONCE):
-            for lease in self.api.renew(requests[start : start + MOST_AT_ONCE]).items:
+        for start in range(0, len(requests), MOST_RENEWED_AT_ONCE):
+            for lease in self.api.renew(requests[start : start + MOST_RENEWED_AT_ONCE]).items:
                 with self._lock:
                     tracked = self._tracked.get(lease.request)
                 if tracked is not None and tracked.status != lease.status:
@@ -282,6 +313,10 @@ class Broker:
 
 def _no_more() -> None:
     """Put among the calls as the last one."""
+
+
+def _ignore(view: RequestView) -> None:
+    """The listener of a request that is let go."""
 
 
 def _safely(action: Callable[[], object]) -> None:

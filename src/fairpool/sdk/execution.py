@@ -114,6 +114,8 @@ class Execution:
     def _request(self) -> RequestCreate:
         """The request of this attempt; before the first, the server is told of the step. On the calling thread."""
         call = self.call
+        if self._phase is Phase.OVER:
+            raise StepCancelled(f"step {call.label} was cancelled before it asked for anything", step=call.name)
         if self._step_id is None:
             create = StepCreate.model_validate(
                 {

@@ -188,6 +188,7 @@ def test_a_run_goes_on_when_the_server_is_killed_and_started_again(machine):
     assert machine.statuses() == ["released", "released"]
 
 
+@pytest.mark.slow
 def test_a_driver_waits_on_a_thousand_steps_without_a_thread_each(machine):
     one_policy(machine)
     with_a_thousand = (
