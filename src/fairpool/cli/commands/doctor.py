@@ -1,0 +1,78 @@
+"""``fairpool doctor``."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import NamedTuple
+
+import click
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    text: str
+    help: str = ""
+
+
+@click.command("doctor")
+@click.pass_context
+def doctor(ctx: click.Context) -> None:
+    """Show what is set and where it comes from, and whether server, database, disk and GPUs are well."""
+    findings = [*_client(ctx), *_server_side(), *_gpus()]
+    marks = {"ok": click.style("ok     ", fg="green"), "warning": click.style("warning", fg="yellow")}
+    for finding in findings:
+        mark = marks.get(finding.state, click.style("failed ", fg="red"))
+        click.echo(f"{mark}  {finding.name}: {finding.text}")
+        if finding.help:
+            click.echo(f"         → {finding.help}")
+    if any(finding.state == "failed" for finding in findings):
+        ctx.exit(1)
+
+
+def _client(ctx: click.Context) -> list[Finding]:
+    from fairpool.client.connecting import connect
+    from fairpool.client.errors import ClientError
+    from fairpool.client.settings import resolve
+
+    found = []
+    try:
+        for name, setting in resolve({name: ctx.find_root().obj.get(name) for name in ("server", "token")}).items():
+            shown = "(set)" if name == "token" else setting.value
+            found.append(Finding(f"setting {name}", "ok", f"{shown} ({setting.source})"))
+        client = connect(ctx.find_root().obj, start=False)
+        info = client.server()
+        text = f"{client.url} answers: version {info.version}, {info.queued} queued, {info.active} active"
+        found.append(Finding("server", "ok", text))
+    except ClientError as error:
+        state = "ok" if error.message == "no local server is running" else "failed"
+        found.append(Finding("server", state, error.message, error.hint))
+    return found
+
+
+def _server_side() -> list[Finding]:
+    from fairpool.cli.serverside import load
+
+    try:
+        examine = load("fairpool.admin.doctor", "examine")
+    except click.UsageError as error:
+        return [Finding("server extra", "warning", str(error.message))]
+    return [Finding(each.name, each.state, each.text, each.help) for each in examine()]
+
+
+def _gpus() -> list[Finding]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return [Finding("GPUs", "ok", "none seen here (no nvidia-smi)")]
+    query = [program, "--query-gpu=index,name,memory.total", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [Finding("GPUs", "warning", f"nvidia-smi does not answer: {error}", "look at the driver")]
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    if done.returncode or not lines:
+        return [Finding("GPUs", "warning", done.stderr.strip() or "nvidia-smi lists none", "look at the driver")]
+    return [Finding("GPUs", "ok", f"{len(lines)}: {'; '.join(lines)}")]
