@@ -147,8 +147,6 @@ class Execution:
             if not view.status.is_final:
                 self._broker.cancel(view.id, "the step was cancelled")
             return
-        if self._request_id is None:
-            self._report(request=view.id, attempt=self._attempt, log=str(self._log()))
         self._request_id, self._view = view.id, view
         match view.status:
             case RequestStatus.QUEUED:
@@ -217,7 +215,7 @@ class Execution:
             failed.__cause__ = error
             self._again_or_end(failed)
             return
-        self._report(status=RunStatus.RUNNING)
+        self._report(status=RunStatus.RUNNING, request=grant.request_id, attempt=self._attempt, log=str(self._log()))
         if console.shows():
             self._echo = console.Echo(self.call.label, launch.log)
             self._loop.after(console.EVERY_S, self._show)
