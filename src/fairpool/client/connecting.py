@@ -9,7 +9,7 @@ from pathlib import Path
 from fairpool.client.api import Client
 from fairpool.client.errors import NoServer
 from fairpool.client.settings import Setting, resolve
-from fairpool.client.transport import Transport
+from fairpool.client.transport import Address, Transport
 from fairpool.wire import local_server
 
 
@@ -27,14 +27,21 @@ def connect(flags: Mapping[str, str | None] | None = None, *, start: bool = True
 
 
 def local(directory: Path, token: Setting | None = None, *, start: bool = True) -> Client:
-    """A client of the local server of that folder."""
-    found = local_server.find(directory)
-    if found is None:
-        if not start:
-            raise NoServer("no local server is running", hint="fairpool server start starts one")
-        found = _start(directory)
-    said = token.value if token is not None else local_server.read_token(directory)
-    return Client(Transport(found.url, said))
+    """A client of the local server of that folder. It follows the server when that comes back on another port, and
+    starts one again where the last one has gone (`start`), as whoever comes first does."""
+
+    def find() -> Address | None:
+        found = local_server.find(directory)
+        if found is None and start:
+            found = _start(directory)
+        if found is None:
+            return None
+        return found.url, token.value if token is not None else local_server.read_token(directory)
+
+    address = find()
+    if address is None:
+        raise NoServer("no local server is running", hint="fairpool server start starts one")
+    return Client(Transport(*address, find_again=find))
 
 
 def _start(directory: Path) -> local_server.ServerFile:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 from uuid import uuid4
 
@@ -31,20 +32,50 @@ _RETRIED_STATUS = frozenset({502, 503, 504})
 _SAFE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
-class Transport:
-    """The server's address and the connections to it. Safe to use from several threads."""
+Address = tuple[str, str | None]
+"""A server's URL, and the token that it wants to see."""
 
-    def __init__(self, url: str, token: str | None, *, retries: int = RETRIES) -> None:
-        self.url = url.rstrip("/")
+
+class Transport:
+    """The server's address and the connections to it. Safe to use from several threads.
+
+    find_again: where the server is by now, asked once nothing listens at the address any more: a local server comes
+    back on another port. None where it is not known.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        retries: int = RETRIES,
+        find_again: Callable[[], Address | None] | None = None,
+    ) -> None:
         self._retries = retries
+        self._find_again = find_again
+        self._moving = threading.Lock()
         self._headers = {"Accept": "application/json", "User-Agent": "fairpool"}
-        if token:
-            self._headers["Authorization"] = f"Bearer {token}"
-        self._pool = urllib3.PoolManager(maxsize=16, retries=False, headers=self._headers)
+        self._move((url, token))
+        self._pool = urllib3.PoolManager(maxsize=16, retries=False)
 
     def close(self) -> None:
         """Close the kept connections."""
         self._pool.clear()
+
+    def _move(self, address: Address) -> None:
+        url, token = address
+        self.url = url.rstrip("/")
+        # A new dictionary, so that a call on another thread sees the old headers or the new ones.
+        told = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {**self._headers, **told}
+
+    def _look_again(self, tried: str) -> None:
+        """Find out where the server is by now, unless another thread has since `tried`."""
+        if self._find_again is None:
+            return
+        with self._moving:
+            if self.url == tried and (address := self._find_again()) is not None:
+                self._move(address)
 
     def call(
         self,
@@ -87,7 +118,7 @@ class Transport:
     ) -> bytes:
         """As `call`, without reading the answer."""
         known = ROUTES[route]
-        headers = dict(self._headers)
+        headers: dict[str, str] = {}
         if body is not None:
             headers["Content-Type"] = "application/json"
         if version is not None:
@@ -98,24 +129,30 @@ class Transport:
         # PATCH with If-Match cannot be done twice by accident; releases, cancels and renewals are idempotent.
         safe = known.method in _SAFE or is_creation or version is not None or not route.endswith(("_update", "_bulk"))
         sent = body.model_dump_json(exclude_unset=True).encode() if body is not None else None
-        url = self.url + known.url(**(path or {})) + _encoded(query)
-        return self._send(known.method, url, sent, headers, safe=safe, timeout_s=READ_S + wait_s)
+        target = known.url(**(path or {})) + _encoded(query)
+        return self._send(known.method, target, sent, headers, safe=safe, timeout_s=READ_S + wait_s)
 
     def _send(
-        self, method: str, url: str, sent: bytes | None, headers: dict[str, str], *, safe: bool, timeout_s: float
+        self, method: str, target: str, sent: bytes | None, headers: dict[str, str], *, safe: bool, timeout_s: float
     ) -> bytes:
         timeout = urllib3.Timeout(connect=CONNECT_S, read=timeout_s)
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
+            base = self.url
+            told = {**self._headers, **headers}
             try:
-                response = self._pool.request(method, url, body=sent, headers=headers, timeout=timeout, redirect=False)
+                response = self._pool.request(
+                    method, base + target, body=sent, headers=told, timeout=timeout, redirect=False
+                )
             except HTTPError as error:
                 if last or not (safe or _never_sent(error)):
                     raise Unreachable(
-                        f"no answer from {self.url}: {_why(error)}",
+                        f"no answer from {base}: {_why(error)}",
                         hint="fairpool doctor shows which server is meant and why",
                     ) from None
                 _back_off(attempt, None)
+                if _never_sent(error):
+                    self._look_again(base)
                 continue
             if response.status < 400:
                 return response.data
