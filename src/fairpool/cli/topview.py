@@ -30,10 +30,11 @@ IN_SHARE, BORROWED, FREE, RESERVED = "green", "yellow", "bright_black", "cyan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What is shown. why: of the first waiting requests, in a sentence."""
+    """What is shown. policies: by pool id. why: of the first waiting requests, in a sentence."""
 
     url: str
     pools: Sequence[PoolView]
+    policies: dict[str, list[PolicyView]]
     running: Sequence[RequestView]
     waiting: Sequence[RequestView]
     why: dict[str, str]
@@ -48,8 +49,12 @@ def gather(client: Client) -> Sight:
             why[request.id] = client.explain(request.id).summary
         except ClientError:
             why[request.id] = ""  # it may have started in between
+    policies: dict[str, list[PolicyView]] = {}
+    for policy in client.policies():
+        policies.setdefault(policy.pool_id, []).append(policy)
     return Sight(
         url=client.url,
+        policies=policies,
         pools=client.pools(),
         running=list(client.requests(view="active", limit=MOST_ROWS)),
         waiting=waiting,
@@ -67,7 +72,7 @@ def frame(sight: Sight, width: int) -> RenderableType:
     if not sight.pools:
         parts.append(Text("no pools yet: fairpool pool create NAME --capacity '{\"gpu\": 8}'", style="dim"))
     for pool in sight.pools:
-        parts += [Text(), _pool(pool, width)]
+        parts += [Text(), _pool(pool, sight.policies.get(pool.id, []), width)]
     if sight.running:
         parts += [Text(), _running(sight.running)]
     if sight.waiting:
@@ -82,7 +87,7 @@ def _legend() -> Text:
     )  # fmt: skip
 
 
-def _pool(pool: PoolView, width: int) -> RenderableType:
+def _pool(pool: PoolView, policies: Sequence[PolicyView], width: int) -> RenderableType:
     table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
@@ -92,10 +97,10 @@ def _pool(pool: PoolView, width: int) -> RenderableType:
         total = Decimal(pool.capacity[key])
         borrowed = Decimal(pool.borrowed.get(key, 0))
         used = Decimal(pool.used.get(key, 0))
-        unused = max(Decimal(0), sum((_unused(policy, key) for policy in pool.policies), Decimal(0)))
+        unused = max(Decimal(0), sum((_unused(policy, key) for policy in policies), Decimal(0)))
         bar = _bar(total, used - borrowed, borrowed, min(unused, max(total - used, Decimal(0))), bar_width)
         table.add_row(Text(f"{pool.name} {key}", style="bold"), f"{render.number(used)}/{render.number(total)}", bar)
-        for policy in pool.policies:
+        for policy in policies:
             theirs = Decimal(policy.used.get(key, 0))
             beyond = Decimal(policy.borrowed.get(key, 0))
             row = _bar(total, theirs - beyond, beyond, _unused(policy, key), bar_width)
@@ -151,9 +156,9 @@ def _running(requests: Sequence[RequestView]) -> Table:
 
 def _waiting(sight: Sight, width: int) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
-    table.add_column("WAITING", no_wrap=True, overflow="ellipsis")
-    table.add_column("WHAT", no_wrap=True)
-    table.add_column("FOR", no_wrap=True)
+    table.add_column("WAITING", no_wrap=True, overflow="ellipsis", min_width=12)
+    table.add_column("WHAT", no_wrap=True, min_width=8)
+    table.add_column("FOR", no_wrap=True, min_width=6)
     table.add_column("WHY", overflow="fold" if width >= 100 else "ellipsis", no_wrap=width < 100)
     for request in sight.waiting:
         table.add_row(
