@@ -196,7 +196,7 @@ class Execution:
             return
         request = self._request_id or ""
         self._broker.call(
-            lambda: console.note(f"{self.call.label} waits: {self._broker.api.explain(request).summary or 'queued'}")
+            lambda: console.note(f"{self.call.label}: {self._broker.api.explain(request).summary or 'waits'}")
         )
 
     # ── running ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -167,7 +167,7 @@ class Hold:
     def _say_why_it_waits(self, request: str) -> None:
         broker = self._broker
         if broker is not None and console.shows():
-            broker.call(lambda: console.note(f"{self._name} waits: {broker.api.explain(request).summary or 'queued'}"))
+            broker.call(lambda: console.note(f"{self._name}: {broker.api.explain(request).summary or 'waits'}"))
 
     def _refused(self, view: RequestView) -> HoldError:
         if view.status is RequestStatus.REJECTED:
