@@ -82,7 +82,7 @@ def frame(sight: Sight, width: int) -> RenderableType:
 
 def _legend() -> Text:
     return Text.assemble(
-        ("█", IN_SHARE), " in share  ", ("█", BORROWED), " borrowed  ", ("░", RESERVED), " reserved, unused  ",
+        ("█", IN_SHARE), " in share  ", ("▓", BORROWED), " borrowed  ", ("░", RESERVED), " reserved, unused  ",
         ("·", FREE), " free",
     )  # fmt: skip
 
@@ -124,7 +124,7 @@ def _bar(total: Decimal, in_share: Decimal, borrowed: Decimal, reserved: Decimal
         return Text()
     text = Text()
     filled, sum_so_far = 0, Decimal(0)
-    for amount, mark, colour in ((in_share, "█", IN_SHARE), (borrowed, "█", BORROWED), (reserved, "░", RESERVED)):
+    for amount, mark, colour in ((in_share, "█", IN_SHARE), (borrowed, "▓", BORROWED), (reserved, "░", RESERVED)):
         sum_so_far += max(amount, Decimal(0))
         upto = min(width, int((sum_so_far / total * width).to_integral_value()))
         text.append(mark * (upto - filled), style=colour)

@@ -6,19 +6,19 @@ Rare, so these may cost what they touch: a pool's allocations, the queued reques
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from fairpool.core import events as ev
 from fairpool.core.books import PoolBooks
 from fairpool.core.errors import UnknownObject
-from fairpool.core.ids import PolicyId, PoolId
+from fairpool.core.ids import PolicyId, PoolId, RequestId
+from fairpool.core.plan import Claim
 from fairpool.core.policies import Policy, check_rules
 from fairpool.core.pools import Pool
-from fairpool.core.requests import Request
+from fairpool.core.queue import Queue
+from fairpool.core.requests import Allocation, Request
+from fairpool.core.routes import Routes
 from fairpool.core.waiting import Candidate, Origin
-
-if TYPE_CHECKING:
-    from fairpool.core.world import World
 
 RuleEvent = (
     ev.PoolSet
@@ -32,7 +32,32 @@ RuleEvent = (
 )
 
 
-def change_rules(world: World, event: RuleEvent) -> None:
+class Ruled(Protocol):
+    """What a change of the rules touches of a world; `World` is the one."""
+
+    books: dict[PoolId, PoolBooks]
+    routes: Routes
+    queue: Queue
+    touched: set[PoolId]
+    loose: dict[RequestId, Claim]
+
+    def hold(self, allocation: Allocation) -> None:
+        """See `World`."""
+
+    def let_go(self, request: RequestId) -> Allocation:
+        """See `World`."""
+
+    def claim_of(self, request: RequestId) -> Claim | None:
+        """See `World`."""
+
+    def drop_claim(self, request_id: RequestId) -> None:
+        """See `World`."""
+
+    def loosen_claims(self, pool: PoolId) -> None:
+        """See `World`."""
+
+
+def change_rules(world: Ruled, event: RuleEvent) -> None:
     """Let a change of the rules happen, or raise InvalidRules or UnknownObject and change nothing."""
     match event:
         case ev.PoolSet():
@@ -59,17 +84,17 @@ def change_rules(world: World, event: RuleEvent) -> None:
             books.excuse()
 
 
-def _pool(world: World, pool: PoolId) -> PoolBooks:
+def _pool(world: Ruled, pool: PoolId) -> PoolBooks:
     if pool not in world.books:
         raise UnknownObject("pool", pool)
     return world.books[pool]
 
 
-def _policies_of(world: World, pool: PoolId) -> list[Policy]:
+def _policies_of(world: Ruled, pool: PoolId) -> list[Policy]:
     return [policy for policy in world.routes.policies.values() if policy.pool == pool]
 
 
-def _set_pool(world: World, pool: Pool) -> None:
+def _set_pool(world: Ruled, pool: Pool) -> None:
     policies = _policies_of(world, pool.id)
     check_rules(pool, policies)
     old = world.books.get(pool.id)
@@ -85,7 +110,7 @@ def _set_pool(world: World, pool: Pool) -> None:
     world.touched.add(pool.id)
 
 
-def _drop_pool(world: World, pool: PoolId) -> None:
+def _drop_pool(world: Ruled, pool: PoolId) -> None:
     books = _pool(world, pool)
     world.loosen_claims(pool)
     for request in [request for request, claim in world.loose.items() if claim.pool == pool]:
@@ -100,7 +125,7 @@ def _drop_pool(world: World, pool: PoolId) -> None:
     world.touched.discard(pool)
 
 
-def _set_policy(world: World, policy: Policy) -> None:
+def _set_policy(world: Ruled, policy: Policy) -> None:
     books = _pool(world, policy.pool)
     others = [other for other in _policies_of(world, policy.pool) if other.id != policy.id]
     check_rules(books.pool, [*others, policy])
@@ -113,7 +138,7 @@ def _set_policy(world: World, policy: Policy) -> None:
     world.touched.add(policy.pool)
 
 
-def _drop_policy(world: World, policy: PolicyId) -> None:
+def _drop_policy(world: Ruled, policy: PolicyId) -> None:
     pool = world.routes.policy(policy).pool
     world.loosen_claims(pool)
     world.books[pool].drop_policy(policy)
@@ -121,7 +146,7 @@ def _drop_policy(world: World, policy: PolicyId) -> None:
     world.touched.add(pool)
 
 
-def _look_again(world: World) -> None:
+def _look_again(world: Ruled) -> None:
     """S17: a later change of pools or policies checks queued requests the same way as submitting them did."""
     world.routes.forget()
     for request in list(world.queue.claimants.values()):
@@ -133,7 +158,7 @@ def _look_again(world: World) -> None:
             world.touched.update(candidate.pool for candidate in home.key.candidates)
 
 
-def _rehome_claimant(world: World, request: Request) -> None:
+def _rehome_claimant(world: Ruled, request: Request) -> None:
     """A request keeps its claim through a change of the rules as long as it still may go where the claim is."""
     origin = Origin(request.subjects, request.profile, request.pool)
     candidates = world.routes.find(origin, request.demand, request.preemptible).candidates

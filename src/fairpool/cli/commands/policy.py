@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairpool.cli import render
+from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
 from fairpool.cli.render import Column, Style
@@ -89,8 +90,6 @@ def describe(client: Client, policy: str, style: Style) -> None:
     found = client.policy(policy)
     render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style, name="id")
     if style.format in ("table", "wide"):
-        from fairpool.cli.commands.pool import print_history
-
         print_history(client, "policy", found.id)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairpool.cli import render
+from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
 from fairpool.cli.render import Column, Style
@@ -190,24 +191,6 @@ def requests(client: Client, pool: str, view: str, limit: int, style: Style) -> 
 
     found = list(client.requests(pool=pool, view=view, limit=limit))
     render.print_list(found, REQUEST_COLUMNS, style, name="id")
-
-
-def print_history(client: Client, kind: str, ref: str) -> None:
-    """The last entries of an object's history, the newest first."""
-    entries = client.history_of(kind, ref, limit=20)
-    if entries:
-        click.echo("\n" + click.style("History:", bold=True))
-        rows = [
-            [render.moment(entry.at), entry.what, entry.cause, entry.actor and f"by {entry.actor}", _changes(entry)]
-            for entry in entries
-        ]
-        render.print_table([], [[f"  {row[0]}", *map(str, row[1:])] for row in rows])
-
-
-def _changes(entry: object) -> str:
-    before: dict[str, object] = getattr(entry, "before", {})
-    after: dict[str, object] = getattr(entry, "after", {})
-    return ", ".join(f"{key}: {before[key]} → {after.get(key)}" for key in before if key in after)
 
 
 def _nodes(text: str) -> list[dict[str, object]]:

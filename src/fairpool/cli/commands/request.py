@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairpool.cli import render
+from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import confirm, connected, note, printed
 from fairpool.cli.render import Column, Style
@@ -104,8 +105,6 @@ def describe(client: Client, request: str, style: Style) -> None:
         if found.status == "queued":
             click.echo()
             _print_explanation(client.explain(found.id))
-        from fairpool.cli.commands.pool import print_history
-
         print_history(client, "request", found.id)
 
 
