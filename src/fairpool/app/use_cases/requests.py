@@ -168,8 +168,8 @@ def release(tx: Transaction, ref: str, *, reason: str = "") -> Answer:
 def _finish(tx: Transaction, ref: str, how: Status, cause: str) -> Answer:
     record = get(tx.memory, tx.reader, ref)
     if record.id not in tx.memory.live:
-        same = (how,) if how is Status.CANCELLED else (how, Status.PREEMPTED)
-        if record.status in same:
+        # What was being evicted ends as preempted however it lets go: asking again finds it so.
+        if record.status in (how, Status.PREEMPTED):
             return lambda: record
         raise IllegalTransition(record.id, record.status.value, how.value)
     evicted = record.status is Status.PREEMPTING
