@@ -70,11 +70,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(error: Exception) -> int:
-    """Tell a failure in a few lines; what nobody foresaw is a bug and keeps its traceback."""
+    """Tell a failure in a few lines, never as a traceback, unless FAIRPOOL_DEBUG asks for one."""
     from fairpool.client.errors import ClientError, Problem
+    from fairpool.wire.problems import Exit
 
-    if not isinstance(error, ClientError):
+    if os.environ.get("FAIRPOOL_DEBUG"):
         raise error
+    if not isinstance(error, ClientError):
+        from fairpool.sdk.errors import SdkError
+
+        if isinstance(error, SdkError):
+            sys.stderr.write(f"fairpool: {error}\n")
+            return int(Exit.FAILED)
+        sys.stderr.write(
+            f"fairpool: this is a bug: {type(error).__name__}: {str(error).partition(chr(10))[0]}\n"
+            "  FAIRPOOL_DEBUG=1 shows where; please report it with that\n"
+        )
+        return int(Exit.FAILED)
     lines = [f"fairpool: {error.message}"]
     if isinstance(error, Problem):
         lines += [f"  {candidate}" for candidate in error.document.candidates]

@@ -230,11 +230,9 @@ class Client:
         query: Query = {"wait_s": wait_s or None, "after_version": after_version}
         return self.transport.call("request_get", RequestView, path={"id": ref}, query=query, wait_s=wait_s)
 
-    def submit(
-        self, body: RequestCreate, *, wait_s: float = 0, dry_run: bool = False, key: str | None = None
-    ) -> RequestView:
+    def submit(self, body: RequestCreate, *, wait_s: float = 0, key: str | None = None) -> RequestView:
         """Submit a request; with `wait_s` answered once it is no longer queued, or when the time is over."""
-        query: Query = {"wait_s": wait_s or None, "dry_run": dry_run}
+        query: Query = {"wait_s": wait_s or None}
         return self.transport.call(
             "request_create", RequestView, body=body, query=query, wait_s=wait_s, idempotency_key=key
         )

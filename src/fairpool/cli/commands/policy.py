@@ -87,7 +87,7 @@ def list_(client: Client, pool: str | None, subject: str | None, style: Style) -
 @connected
 def describe(client: Client, policy: str, style: Style) -> None:
     """Show one policy (by id, POOL/SUBJECT or id prefix)."""
-    found = client.policy(policy)
+    found = _find(client, policy)
     render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style, name="id")
     if style.format in ("table", "wide"):
         print_history(client, "policy", found.id)
@@ -106,7 +106,9 @@ def update(
     """Change a policy; what is not said stays."""
     from fairpool.wire.policies import PolicyUpdate
 
-    made = client.update_policy(policy, body(PolicyUpdate, **_said(rights)), version=if_version, dry_run=dry_run)
+    made = client.update_policy(
+        _find(client, policy).id, body(PolicyUpdate, **_said(rights)), version=if_version, dry_run=dry_run
+    )
     _told(made, "would be changed" if dry_run else "changed", style)
 
 
@@ -116,7 +118,7 @@ def update(
 @connected
 def detach(client: Client, policy: str, *, yes: bool) -> None:
     """Take a policy away. What runs through it goes on; requests left without any are rejected."""
-    found = client.policy(policy)
+    found = _find(client, policy)
     confirm(f"Detach {found.subject} from pool {found.pool} ({found.active} running, {found.queued} queued)?", yes=yes)
     client.detach_policy(found.id)
     note(f"policy {found.pool}/{found.subject} detached")
@@ -131,6 +133,25 @@ def test(ctx: click.Context, files: tuple[str, ...]) -> None:
 
     outcome = load("fairpool.admin.policy_test", "run")(list(files))
     ctx.exit(int(outcome))
+
+
+def _find(client: Client, policy: str) -> PolicyView:
+    """A policy by id, unique id prefix, or POOL/SUBJECT."""
+    pool, slash, subject = policy.partition("/")
+    if not slash:
+        return client.policy(policy)
+    found = client.policies(pool=pool, subject=subject)
+    if not found:
+        raise click.exceptions.Exit(_missing(client, pool, subject))
+    return found[0]
+
+
+def _missing(client: Client, pool: str, subject: str) -> int:
+    from fairpool.wire.problems import Exit
+
+    known = ", ".join(policy.subject for policy in client.policies(pool=pool)) or "none"
+    note(f"fairpool: pool {pool!r} has no policy for {subject!r}; it has: {known}")
+    return int(Exit.NOT_FOUND)
 
 
 def _said(rights: dict[str, object]) -> dict[str, object]:

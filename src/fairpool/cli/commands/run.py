@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -40,7 +39,8 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
 @click.option("--pool", help="Only this pool.")
 @click.option("--profile", help="A profile, instead of amounts.")
 @click.option("--team", "teams", multiple=True, help="On behalf of a team; repeatable.")
-@click.option("--component", help="The component that it runs on (local).")
+@click.option("--as", "subjects", multiple=True, metavar="SUBJECT", help="On behalf of user:NAME or another subject.")
+@click.option("--component", help="The component that it runs on (the active stack's orchestrator).")
 @click.option("--priority", type=int, help="Among the requests of the same policy (0).")
 @click.option("--non-preemptible", is_flag=True, help="Must not be interrupted: waits for its reservation.")
 @click.option("--max-runtime", "max_runtime_s", type=Duration(), help="Stopped after that; short work starts sooner.")
@@ -71,9 +71,14 @@ def run(
     Exits with the command's own code; 6 where it can never run, 7 where it waited too long.
     """
     from fairpool.cli.running.session import Order, Session, name_of, shown
+    from fairpool.cli.running.voice import Voice
+    from fairpool.sdk import granting
     from fairpool.wire.requests import RequestCreate
 
-    subjects = [f"component:{asked['component'] or 'local'}", *(f"team:{team}" for team in _texts(asked["teams"]))]
+    _must_exist(command[0])
+    stack, component = _where(client, asked["component"])
+    teams = [f"team:{team.removeprefix('team:')}" for team in _texts(asked["teams"])]
+    subjects = [f"component:{component}", *teams, *_texts(asked["subjects"]), *granting.subjects_around()]
     profile = asked["profile"]
     request: RequestCreate = body(
         RequestCreate,
@@ -86,19 +91,45 @@ def run(
         preemptible=False if asked["non_preemptible"] else None,
         max_runtime_s=asked["max_runtime_s"],
         wait_timeout_s=asked["wait_timeout_s"],
-        lease_s=asked["lease_s"],
-        labels={**pairs(_texts(asked["labels"]), option="--label"), "command": shown(command)[:200]},
+        lease_s=asked["lease_s"] or granting.lease_s(),
+        labels={"command": shown(command)[:200], **pairs(_texts(asked["labels"]), option="--label")},
     )
     order = Order(
         command=command,
         request=request,
         name=(name or name_of(command))[:200],
+        component=component,
+        stack=stack,
         on_abort=on_abort or "",
         requeue=requeue,
-        max_runtime_s=request.max_runtime_s,
     )
-    say = _Voice(quiet=quiet)
-    ctx.exit(Session(client, order, say.tell, say.live).run())
+    ctx.exit(Session(client, order, Voice(quiet=quiet)).run())
+
+
+def _must_exist(program: str) -> None:
+    """Nobody should wait in a queue for a typing error; as a shell would say it."""
+    import os
+    import shutil
+
+    if shutil.which(program) is None:
+        found = "/" in program and os.path.exists(program)  # noqa: PTH110 (a text that may be no path)
+        click.echo(f"fairpool: {program}: {'not executable' if found else 'command not found'}", err=True)
+        raise click.exceptions.Exit(126 if found else 127)
+
+
+def _where(client: Client, component: object) -> tuple[str | None, str]:
+    """The stack and the component that the command runs on: what was said, or the orchestrator of the stack."""
+    from fairpool.client.settings import resolve
+
+    settings = resolve()
+    chosen = component or (settings["component"].value if "component" in settings else None)
+    if chosen:
+        return None, str(chosen).removeprefix("component:")
+    if "stack" in settings:
+        found = client.stack(settings["stack"].value)
+        return found.name, found.orchestrator
+    active = next((stack for stack in client.stacks() if stack.active), None)
+    return (active.name, active.orchestrator) if active is not None else (None, "local")
 
 
 def _demand(asked: dict[str, object]) -> dict[str, object]:
@@ -140,32 +171,3 @@ def _memory_mb(text: str) -> int:
 
 def _texts(value: object) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
-
-
-class _Voice:
-    """Says things on stderr; on a terminal the waiting line stays one line."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._terminal = sys.stderr.isatty()
-        self._open = False
-
-    def tell(self, text: str) -> None:
-        """A line."""
-        if not self._quiet:
-            start = "\r\033[K" if self._open else ""
-            self._open = False
-            click.echo(f"{start}fairpool: {text}", err=True)
-
-    def live(self, text: str) -> None:
-        """The same line again, on a terminal only."""
-        if self._terminal and not self._quiet:
-            columns = _width()
-            click.echo(f"\r\033[Kfairpool: {text}"[: columns + 4], err=True, nl=False)
-            self._open = True
-
-
-def _width() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-import os
-import queue
+import getpass
 import shlex
-import signal
-import subprocess
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from types import FrameType
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
 
 from fairpool.cli import render
 from fairpool.cli.running.child import CannotRun, Child
+from fairpool.cli.running.environment import devices_told, environment_of
+from fairpool.cli.running.execution import Ended, Execution
+from fairpool.cli.running.happenings import (
+    ENDING,
+    Follower,
+    Forgotten,
+    Happenings,
+    Seen,
+    Signalled,
+    Why,
+    next_of,
+    signals_to,
+)
+from fairpool.cli.running.voice import Voice
 from fairpool.client.api import Client
-from fairpool.client.errors import ClientError, Problem
+from fairpool.client.errors import ClientError
 from fairpool.client.renewing import RENEW_EVERY_S, LeaseRenewer
-from fairpool.sdk.devices import GOVERNING, visible
 from fairpool.wire.problems import Exit
 from fairpool.wire.requests import LeaseView, RequestCreate, RequestView
 from fairpool.wire.runs import RunCreate, RunUpdate, StepCreate, StepUpdate
 from fairpool.wire.values import RequestStatus, RunStatus
 
-POLL_S = 30.0
-EXPLAIN_EVERY_S = 10.0
-KILL_BEFORE_S = 0.5
-"""How long before the deadline the command is killed, so that what it held is free when the deadline comes."""
-
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+AT_ONCE_S: Final = 0.3
+"""A request that is granted within this time has not waited, as far as people are concerned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,277 +46,206 @@ class Order:
     command: tuple[str, ...]
     request: RequestCreate
     name: str
+    component: str
+    stack: str | None = None
     on_abort: str = ""
     requeue: bool = False
-    max_runtime_s: int | None = None
 
 
-@dataclass(slots=True)
-class Happening:
-    """Something that the waiting main thread must hear of."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Over:
+    """How it all ended."""
 
-    what: str  # "exit", "evicted", "lost", "time is up"
-    code: int = 0
-    deadline_at: datetime | None = None
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One attempt: a granted request and its command."""
-
-    request: RequestView
-    happenings: queue.SimpleQueue[Happening] = field(default_factory=queue.SimpleQueue)
+    code: int
+    status: RunStatus
+    error: str = ""
 
 
 class Session:
-    """Runs an order. tell: says a line to the person; live: replaces the line that it said before."""
+    """Runs an order."""
 
-    def __init__(self, client: Client, order: Order, tell: Callable[[str], None], live: Callable[[str], None]) -> None:
+    def __init__(self, client: Client, order: Order, voice: Voice) -> None:
         self._client = client
         self._order = order
-        self._tell = tell
-        self._live = live
-        self._renewer = LeaseRenewer(client, every_s=min(RENEW_EVERY_S, order.request.lease_s / 4))
-        self._child: Child | None = None
-        self._signalled = 0
+        self._voice = voice
+        self._happenings: Happenings = Happenings()
+        every_s = min(RENEW_EVERY_S, order.request.lease_s / 4)
+        self._renewer = LeaseRenewer(client, every_s=every_s)
 
     def run(self) -> int:
         """The exit code. Whatever happens, nothing stays held."""
-        before = {number: signal.signal(number, self._on_signal) for number in _FORWARDED}
-        run = self._client.create_run(RunCreate(name=self._order.name, kind="command", user=_user()))
-        step = self._client.create_step(run.id, StepCreate(name=self._order.name))
-        code: int = Exit.FAILED
-        status, error = RunStatus.FAILED, ""
-        try:
-            self._client.update_run(run.id, RunUpdate(status=RunStatus.RUNNING))
-            code, status, error = self._attempts(run.id, step.id)
-        finally:
-            self._renewer.close()
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            with suppress(ClientError):
-                self._client.update_step(step.id, StepUpdate(status=status, error=error or None))
-                self._client.update_run(run.id, RunUpdate(status=status, error=error or None))
-        return code
+        over = _Over(code=Exit.FAILED, status=RunStatus.FAILED, error="it did not come to its end")
+        with signals_to(self._happenings):
+            order = self._order
+            self._client.check(order.request)  # what is refused is no run
+            run = self._client.create_run(
+                RunCreate(name=order.name, kind="command", user=_user(), labels=order.request.labels, stack=order.stack)
+            ).id
+            step = self._client.create_step(run, StepCreate(name=order.name, component=order.component)).id
+            try:
+                self._client.update_run(run, RunUpdate(status=RunStatus.RUNNING))
+                over = self._attempts(run, step)
+            except ClientError as error:
+                over = _Over(code=error.exit_code, status=RunStatus.FAILED, error=error.message)
+                raise
+            finally:
+                self._voice.clear()
+                self._renewer.close()
+                with suppress(ClientError):
+                    self._client.update_step(step, StepUpdate(status=over.status, error=over.error or None))
+                    self._client.update_run(run, RunUpdate(status=over.status, error=over.error or None))
+        return over.code
 
-    def _attempts(self, run: str, step: str) -> tuple[int, RunStatus, str]:
-        body = self._order.request.model_copy(update={"run": run, "step": step, "name": self._order.name})
-        attempt = 0
+    def _attempts(self, run: str, step: str) -> _Over:
+        attempt, retry_of = 1, None
         while True:
-            attempt += 1
-            # Only what was set is sent: the copy must say that the three were.
-            request = self._client.submit(RequestCreate.model_validate(body.model_dump(exclude_unset=True)))
-            self._renewer.add(request.id, lambda lease: None)
-            self._client.update_step(step, StepUpdate(request=request.id, attempt=attempt))
-            request = self._wait(request)
-            if request.status in (RequestStatus.REJECTED, RequestStatus.CANCELLED, RequestStatus.EXPIRED):
-                return self._never_ran(request)
-            self._client.update_step(step, StepUpdate(status=RunStatus.RUNNING))
-            code, evicted = self._execute(request)
-            ended = self._release(request)
-            if evicted and self._order.requeue and ended is not None and ended.status is RequestStatus.PREEMPTED:
-                self._tell(f"preempted; queued again in its old place as attempt {attempt + 1}")
-                body = body.model_copy(update={"retry_of": request.id})
-                continue
-            if evicted:
-                return code or Exit.FAILED, RunStatus.FAILED, "preempted"
-            if self._signalled:
-                return code, RunStatus.CANCELLED, f"stopped by signal {self._signalled}"
-            return code, RunStatus.FAILED if code else RunStatus.COMPLETED, f"exit code {code}" if code else ""
+            request = self._submit(run, step, retry_of)
+            self._renewer.add(request.id, self._heard)
+            follower = Follower(self._client, request, self._happenings)
+            try:
+                with suppress(ClientError):
+                    self._client.update_step(step, StepUpdate(request=request.id, attempt=attempt))
+                waited = self._wait(request)
+                if isinstance(waited, _Over):
+                    return waited
+                ended = self._execute(waited, step, attempt)
+            finally:
+                follower.close()
+                released = self._let_go(request.id)
+            if not (ended.evicted and self._order.requeue) or ended.signalled:
+                return _over(ended)
+            # Only what was preempted has an old place in the queue; a lease that lapsed lost it.
+            keeps_place = released is not None and released.status is RequestStatus.PREEMPTED
+            attempt, retry_of = attempt + 1, request.id if keeps_place else None
+            self._voice.tell(f"queued again{' in its old place' if keeps_place else ''} as attempt {attempt}")
+
+    def _submit(self, run: str, step: str, retry_of: str | None) -> RequestView:
+        said = self._order.request.model_dump(exclude_unset=True)
+        said |= {"run": run, "step": step, "name": self._order.name}
+        if retry_of is not None:
+            said["retry_of"] = retry_of
+        return self._client.submit(RequestCreate.model_validate(said), wait_s=AT_ONCE_S)
+
+    def _heard(self, lease: LeaseView | None) -> None:
+        # The follower hears of all else sooner; a lost database it hears of only by this.
+        if lease is None:
+            self._happenings.put(Forgotten())
 
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
-    def _wait(self, request: RequestView) -> RequestView:
-        """Wait until the request is queued no longer, saying why it waits as that changes."""
+    def _wait(self, request: RequestView) -> RequestView | _Over:
+        """Wait until the request holds its resources, saying why it waits as that changes."""
         began = time.monotonic()
-        said = ""
-        while request.status is RequestStatus.QUEUED:
-            if self._signalled:
-                return self._client.cancel(request.id, reason=f"signal {self._signalled}")
-            why = self._why(request)
-            line = f"waiting {render.duration(time.monotonic() - began)}: {why}"
-            if why != said:
-                self._tell(line)
-                said = why
-            else:
-                self._live(line)
-            request = self._client.request(request.id, wait_s=min(EXPLAIN_EVERY_S, POLL_S))
-        if said and request.status.holds:
-            self._tell(f"granted after {render.duration(time.monotonic() - began)}")
-        return request
+        said = why = Why(text="")
+        while True:
+            happening = next_of(self._happenings, 1.0 if self._voice.is_live else None)
+            match happening:
+                case Signalled(number=number) if number in ENDING:
+                    self._voice.tell("not started")
+                    error = f"stopped by signal {number} while it waited"
+                    return _Over(code=128 + number, status=RunStatus.CANCELLED, error=error)
+                case Why():
+                    why = happening
+                case Seen(request=seen) if seen.id != request.id:
+                    pass  # the last attempt's, which is over
+                case Seen(request=seen) if seen.status.holds:
+                    if said.text:
+                        self._voice.tell(f"granted after {render.duration(time.monotonic() - began)}")
+                    return seen
+                case Seen(request=seen) if seen.status.is_final:
+                    return self._never_ran(seen)
+                case Forgotten():
+                    return _Over(code=Exit.FAILED, status=RunStatus.FAILED, error="the server forgot the request")
+                case _:
+                    pass
+            if why.text:
+                when = f"; {why.when}" if why.when else ""
+                if why.text != said.text or bool(why.when) != bool(said.when):
+                    self._voice.tell(f"waiting: {why.text}{when}")
+                    said = why
+                self._voice.live(f"waiting {render.duration(time.monotonic() - began)}{when or ' …'}")
 
-    def _why(self, request: RequestView) -> str:
-        with suppress(Problem):
-            found = self._client.explain(request.id)
-            why = found.summary.removeprefix("waits, ").removeprefix("waits ")
-            if found.estimate is not None:
-                why += f"; starts at about {found.estimate.at.astimezone():%H:%M:%S} ({found.estimate.basis})"
-            return why
-        return "for a decision"
-
-    def _never_ran(self, request: RequestView) -> tuple[int, RunStatus, str]:
+    def _never_ran(self, request: RequestView) -> _Over:
         told = "; ".join(reason.message or reason.code for reason in request.reasons)
         if request.status is RequestStatus.REJECTED:
             timed_out = any(reason.code == "WAIT_TIMEOUT" for reason in request.reasons)
-            self._tell(f"rejected: {told}")
-            return (Exit.TIMED_OUT if timed_out else Exit.REJECTED), RunStatus.FAILED, told
-        if self._signalled:
-            return 128 + self._signalled, RunStatus.CANCELLED, f"stopped by signal {self._signalled}"
-        self._tell(f"{request.status.value} while waiting" + (f": {request.ended_by}" if request.ended_by else ""))
-        return Exit.FAILED, RunStatus.CANCELLED, request.status.value
+            self._voice.tell(f"rejected: {told}")
+            self._voice.tell(f"fairpool request explain {request.id} says more")
+            return _Over(code=Exit.TIMED_OUT if timed_out else Exit.REJECTED, status=RunStatus.FAILED, error=told)
+        told = f"{request.status.value} while it waited" + (f", by {request.ended_by}" if request.ended_by else "")
+        self._voice.tell(told)
+        return _Over(code=Exit.FAILED, status=RunStatus.CANCELLED, error=told)
 
     # ---- running ----------------------------------------------------------------------------------------------------
 
-    def _execute(self, request: RequestView) -> tuple[int, bool]:
-        """Run the command on what was granted: its exit code, and whether it was evicted."""
-        attempt = Attempt(request)
-        environment = environment_of(request)
-        if request.allocation is not None and request.allocation.pool is not None:
-            self._tell(f"running in pool {request.allocation.pool} {_devices_told(request)}".rstrip())
+    def _execute(self, request: RequestView, step: str, attempt: int) -> Ended:
+        environment = environment_of(request, attempt=attempt)
+        self._voice.tell(_where(request))
         try:
-            child = self._child = Child(self._order.command, environment)
+            child = Child(self._order.command, environment)
         except CannotRun as error:
-            self._tell(str(error))
-            return error.code, False
-        if self._signalled:
-            child.signal(self._signalled)
-        threading.Thread(target=self._await_exit, args=(child, attempt), daemon=True).start()
-        threading.Thread(target=self._follow, args=(attempt,), daemon=True).start()
-        self._renewer.add(request.id, lambda lease: _heard(lease, attempt))
-        try:
-            return self._until_over(child, attempt, environment)
-        finally:
-            child.over()
-            self._child = None
-
-    def _until_over(self, child: Child, attempt: Attempt, environment: Mapping[str, str]) -> tuple[int, bool]:
-        limit_s = self._order.max_runtime_s
-        try:
-            happening = attempt.happenings.get(timeout=limit_s)
-        except queue.Empty:
-            self._tell(f"has run for its {limit_s} s: stopping it")
-            return self._stop(child, attempt, environment, seconds=30.0), False
-        if happening.what == "exit":
-            return happening.code, False
-        if happening.what == "lost":
-            self._tell("the server no longer knows this request: stopping, since others may hold its resources by now")
-            return self._stop(child, attempt, environment, seconds=5.0), True
-        left_s = 30.0
-        if happening.deadline_at is not None:
-            left_s = (happening.deadline_at - datetime.now(UTC)).total_seconds()
-        self._tell(f"preempted: others need its resources; {max(0, round(left_s))} s to let go")
-        return self._stop(child, attempt, environment, seconds=left_s), True
-
-    def _stop(self, child: Child, attempt: Attempt, environment: Mapping[str, str], *, seconds: float) -> int:
-        """Abort callback, SIGTERM, and SIGKILL shortly before the time is over."""
-        kill_at = time.monotonic() + max(0.0, seconds - KILL_BEFORE_S)
-        if self._order.on_abort:
-            self._abort(environment, child, kill_at - time.monotonic())
-        child.signal(signal.SIGTERM)
-        while True:
-            try:
-                happening = attempt.happenings.get(timeout=max(0.0, kill_at - time.monotonic()))
-            except queue.Empty:
-                child.signal(signal.SIGKILL)
-                kill_at = time.monotonic() + 60
-                continue
-            if happening.what == "exit":
-                return happening.code
-
-    def _abort(self, environment: Mapping[str, str], child: Child, seconds: float) -> None:
-        surroundings = {**environment, "FAIRPOOL_PID": str(child.pid), "FAIRPOOL_SECONDS_LEFT": f"{seconds:.1f}"}
-        try:
-            done = subprocess.run(
-                ["/bin/sh", "-c", self._order.on_abort], env=surroundings, timeout=seconds, check=False
-            )
-        except subprocess.TimeoutExpired:
-            self._tell("--on-abort took until the deadline and was stopped")
-            return
-        if done.returncode:
-            self._tell(f"--on-abort exited with {done.returncode}")
-
-    def _await_exit(self, child: Child, attempt: Attempt) -> None:
-        attempt.happenings.put(Happening("exit", code=child.wait()))
-
-    def _follow(self, attempt: Attempt) -> None:
-        """Hear of an eviction as it happens; the lease's renewal would bring it later."""
-        seen = attempt.request
-        while seen.status is RequestStatus.ALLOCATED and self._child is not None:
-            try:
-                seen = self._client.request(seen.id, wait_s=POLL_S, after_version=seen.version)
-            except ClientError:
-                time.sleep(1)
-        if seen.status is not RequestStatus.ALLOCATED:
-            _tell_status(seen.status, seen.eviction.deadline_at if seen.eviction else None, attempt)
-
-    def _release(self, request: RequestView) -> RequestView | None:
-        self._renewer.remove(request.id)
+            self._voice.tell(str(error))
+            return Ended(code=error.code, why=str(error))
         with suppress(ClientError):
-            return self._client.release(request.id)
+            self._client.update_step(step, StepUpdate(status=RunStatus.RUNNING))
+        if request.status is RequestStatus.PREEMPTING:
+            self._happenings.put(Seen(request=request))
+        return Execution(
+            child,
+            self._happenings,
+            self._voice.tell,
+            request=request.id,
+            environment=environment,
+            on_abort=self._order.on_abort,
+            max_runtime_s=request.max_runtime_s,
+        ).until_over()
+
+    def _let_go(self, request: str) -> RequestView | None:
+        """Release or withdraw the request. What cannot be said now, the lapse of the lease says later."""
+        self._renewer.remove(request)
         with suppress(ClientError):
-            return self._client.request(request.id)
+            seen = self._client.request(request)
+            if seen.status is RequestStatus.QUEUED:
+                return self._client.cancel(request, reason="withdrawn by its owner")
+            return self._client.release(request) if seen.status.holds else seen
+        self._voice.tell(f"request {request} could not be released; it ends when its lease lapses")
         return None
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._signalled = number
-        if self._child is not None:
-            self._child.signal(number)
+
+def _over(ended: Ended) -> _Over:
+    if ended.evicted:
+        return _Over(code=ended.code or Exit.FAILED, status=RunStatus.FAILED, error=ended.why)
+    if ended.signalled:
+        return _Over(code=ended.code, status=RunStatus.CANCELLED, error=f"stopped by signal {ended.signalled}")
+    if ended.code or ended.why:
+        error = ended.why or f"exit code {ended.code}"
+        return _Over(code=ended.code or Exit.FAILED, status=RunStatus.FAILED, error=error)
+    return _Over(code=0, status=RunStatus.COMPLETED)
 
 
-def environment_of(request: RequestView) -> dict[str, str]:
-    """The surroundings of a granted command: exactly its devices, and who it is."""
-    environment = dict(os.environ)
+def _where(request: RequestView) -> str:
     held = request.allocation
-    if held is not None and held.pool is not None:
-        indices = [device.index for part in held.parts for device in part.devices]
-        environment |= visible(indices)
-        environment["FAIRPOOL_POOL"] = held.pool
-        environment["FAIRPOOL_NODES"] = ",".join(part.node for part in held.parts if part.node)
-    elif not request.demand.get("gpu"):
-        environment |= visible([])
-    environment["FAIRPOOL_REQUEST_ID"] = request.id
-    return environment
-
-
-def _devices_told(request: RequestView) -> str:
-    held = request.allocation
-    indices = [str(device.index) for part in held.parts for device in part.devices] if held is not None else []
-    return f"on GPU {', '.join(indices)}" if indices else ""
-
-
-def _heard(lease: LeaseView | None, attempt: Attempt) -> None:
-    if lease is None:
-        attempt.happenings.put(Happening("lost"))
-    elif lease.status is not RequestStatus.ALLOCATED:
-        _tell_status(lease.status, lease.eviction.deadline_at if lease.eviction else None, attempt)
-
-
-def _tell_status(status: RequestStatus, deadline_at: datetime | None, attempt: Attempt) -> None:
-    if status is RequestStatus.PREEMPTING:
-        attempt.happenings.put(Happening("evicted", deadline_at=deadline_at))
-    elif status.is_final:
-        attempt.happenings.put(Happening("lost"))
+    if held is None or held.pool is None:
+        return "running; no policy governs it, and nothing is counted"
+    devices = devices_told(request)
+    borrowed = ", borrowed: it may be asked to let go" if held.in_share is False and request.preemptible else ""
+    return f"running in pool {held.pool}{', ' + devices if devices else ''}{borrowed}"
 
 
 def _user() -> str:
-    import getpass
-
-    try:
+    with suppress(KeyError, OSError):
         return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
+    return ""
 
 
 def name_of(command: Sequence[str]) -> str:
     """What a run of the command is called: its program, and the script where an interpreter runs one."""
-    program = os.path.basename(command[0])  # noqa: PTH119 (text, not a path that must exist)
+    program = PurePath(command[0]).name
     script = next((word for word in command[1:] if not word.startswith("-")), "")
-    return os.path.basename(script) if program.startswith("python") and script else program  # noqa: PTH119
+    is_interpreter = program.startswith(("python", "bash", "sh"))
+    return PurePath(script).name if is_interpreter and script and " " not in script else program
 
 
 def shown(command: Sequence[str]) -> str:
-    """The command as a shell would read it."""
-    return shlex.join(command)
-
-
-__all__ = ["GOVERNING", "Order", "Session", "environment_of", "name_of", "shown"]
+    """The command as a shell would read it, without what is no text for a terminal."""
+    return "".join(char if char.isprintable() else "·" for char in shlex.join(command))
