@@ -1,6 +1,5 @@
 """Every scenario is a test case of its own: those beside this file, and the shared cases where they are at hand."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,12 @@ HERE = Path(__file__).parent
 SHARED = HERE.parents[2] / "shared" / "cases"
 
 
-def _stories(folder: Path) -> Iterator[object]:
-    for path in sorted(folder.glob("*.yaml")):
-        for scenario in read_file(path):
-            yield pytest.param(scenario, id=f"{path.stem}: {scenario.title}")
+def _stories(folder: Path) -> list[object]:
+    return [
+        pytest.param(scenario, id=f"{path.stem}: {scenario.title}")
+        for path in sorted(folder.glob("*.yaml"))
+        for scenario in read_file(path)
+    ]
 
 
 @pytest.mark.parametrize("scenario", _stories(HERE))

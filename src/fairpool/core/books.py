@@ -13,7 +13,7 @@ from fairpool.core.pools import Node, NodeState, Placement, Pool, device_count, 
 from fairpool.core.requests import Allocation, Demand, PartPlacement, Request
 from fairpool.core.shares import PolicyBooks
 
-RETIRED_PRIORITY = -(1 << 62)  # below every priority that a policy can have: retired work gives way first
+RETIRED_PRIORITY = 1 << 62  # above every priority that a policy can have: only a reservation can call it in
 
 
 class PoolBooks:
@@ -185,7 +185,8 @@ def matures_at(allocation: Allocation, policy: Policy) -> Instant:
 
 
 def retired_policy(policy: PolicyId, pool: Pool, old: Policy | None) -> Policy:
-    """What stands for a policy that was dropped while work ran through it: it has no rights, and gives way first."""
+    """What stands for a policy that was dropped while work ran through it: nothing is reserved for it any more, so that
+    others' reservations may reclaim what it uses; no mere priority can."""
     subject = old.subject if old else Subject(SubjectKind.COMPONENT, "unknown")
     grace_s = old.grace_s if old else DEFAULT_GRACE_S
     return Policy(id=policy, pool=pool.id, subject=subject, priority=RETIRED_PRIORITY, grace_s=grace_s)
