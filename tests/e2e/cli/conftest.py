@@ -1,0 +1,154 @@
+"""A private installation per test: the real `fairpool` program, and the server that its first command starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from fairpool.wire import local_server
+from tests.waiting import wait_until
+
+PROGRAM = str(Path(sys.executable).with_name("fairpool"))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Machine:
+    """One person's machine: settings, a working folder, and commands typed there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        cleared = {name: value for name, value in os.environ.items() if not name.startswith(("FAIRPOOL_", "XDG_"))}
+        cleared.pop("CUDA_VISIBLE_DEVICES", None)
+        self.environment = {
+            **cleared,
+            "HOME": str(folder),
+            "FAIRPOOL_DATA_DIR": str(self.data),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "FAIRPOOL_LEASE_S": "4",
+            "TERM": "xterm",
+        }
+        self._started: list[subprocess.Popen[str]] = []
+        self._terminals: list[pexpect.spawn[str]] = []
+
+    def __call__(self, *words: str, stdin: str = "", **environment: str) -> Done:
+        """Run a command without a terminal."""
+        done = subprocess.run(
+            [PROGRAM, *words],
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def ok(self, *words: str, **environment: str) -> str:
+        """What a command that succeeds prints."""
+        done = self(*words, **environment)
+        assert done.code == 0, (words, done.code, done.out, done.err)
+        return done.out
+
+    def json(self, *words: str) -> Any:
+        """What a command prints as JSON."""
+        return json.loads(self.ok(*words, "-o", "json"))
+
+    def start(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start a command; it is ended with the test."""
+        process = subprocess.Popen(
+            [PROGRAM, *words],
+            cwd=self.folder,
+            env={**self.environment, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        return process
+
+    def terminal(self, *words: str) -> pexpect.spawn[str]:
+        """Type a command at a terminal of 100 columns."""
+        typed = pexpect.spawn(
+            PROGRAM, list(words), cwd=str(self.folder), env=self.environment, encoding="utf-8", dimensions=(30, 100)
+        )
+        typed.timeout = 30
+        self._terminals.append(typed)
+        return typed
+
+    def file(self, name: str) -> Path:
+        """A file in the working folder."""
+        return self.folder / name
+
+    def wait_for(self, name: str) -> str:
+        """The text of a file that somebody is about to write a line to."""
+        path = self.file(name)
+        return wait_until(lambda: path.exists() and path.read_text().strip(), what=f"{name} to be written")
+
+    def statuses(self) -> list[str]:
+        """The status of all requests, the newest first."""
+        return [request["status"] for request in self.json("request", "list", "--view", "all")]
+
+    def json_ids(self, component: str) -> list[str]:
+        """The ids of a component's requests, the newest first."""
+        listed = self.json("request", "list", "--view", "all", "--subject", f"component:{component}")
+        return [request["id"] for request in listed]
+
+    def wait_for_statuses(self, *wanted: str) -> None:
+        """Wait until all requests, the newest first, are there."""
+        wait_until(lambda: self.statuses() == list(wanted), what=f"requests to be {wanted}")
+
+    def kill_server(self) -> None:
+        """SIGKILL to the server, if one runs."""
+        found = local_server.find(self.data)
+        if found is not None:
+            os.kill(found.pid, signal.SIGKILL)
+            wait_until(lambda: not local_server.is_alive(self.data), what="the server to be gone")
+
+    def close(self) -> None:
+        """End everything that was started here."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        for typed in self._terminals:
+            typed.close(force=True)
+        self.kill_server()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """A machine on which nothing has run yet."""
+    made = Machine(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine for tests that only look, or that leave everything as it was."""
+    made = Machine(tmp_path_factory.mktemp("shared"))
+    made.ok("pool", "create", "gpus", "--capacity", '{"gpu": 4}')
+    made.ok("policy", "attach", "gpus", "local", "--priority", "5", "--reserved", '{"gpu": 2}')
+    yield made
+    made.close()
