@@ -42,8 +42,8 @@ class Caller:
         return json.loads(answer.data) if answer.data else None
 
 
-def request(gpus: float = 1) -> dict[str, object]:
-    return {"demand": {"gpu": gpus}, "subjects": ["team:bench"], "lease_s": 3600}
+def request(gpus: float = 1, pool: str = "gpus") -> dict[str, object]:
+    return {"demand": {"gpu": gpus}, "subjects": ["team:bench"], "pool": pool, "lease_s": 3600}
 
 
 def submit_for(url: str, token: str, seconds: float, bulk: int, begin: Any, done: Any) -> None:
@@ -52,13 +52,13 @@ def submit_for(url: str, token: str, seconds: float, bulk: int, begin: Any, done
     call("GET", "/pools")
     begin.wait()
     count, until = 0, time.perf_counter() + seconds
-    body = {"requests": [request(1000)] * bulk}
+    body = {"requests": [request(1000, "far")] * bulk}
     while time.perf_counter() < until:
         if bulk:
             call("POST", "/requests:bulk", body)
             count += bulk
         else:
-            call("POST", "/requests", request(1000))
+            call("POST", "/requests", request(1000, "far"))
             count += 1
     done.put(count)
 
@@ -126,7 +126,7 @@ def measured(seconds: float, clients: int, say: Callable[[str], None]) -> dict[s
         call, other = Caller(found.url, token), Caller(found.url, token)
         try:
             call("POST", "/pools", {"name": "gpus", "capacity": {"gpu": 8}})
-            call("POST", "/pools", {"name": "far", "capacity": {"gpu": 1000}, "nodes": []})
+            call("POST", "/pools", {"name": "far", "capacity": {"gpu": 1000}})
             call("POST", "/policies", {"pool": "gpus", "subject": "team:bench"})
             call("POST", "/policies", {"pool": "far", "subject": "team:bench"})
             figures: dict[str, float] = {}

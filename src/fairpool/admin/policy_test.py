@@ -1,4 +1,4 @@
-"""``fairpool policy test``: scenario files against the rules."""
+"""``fairpool policy test FILE…``: scenario files against the rules, without any server."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from fairpool.sim.scenarios import run_files
 
 
-def run(paths: Sequence[str]) -> int:
-    """Run the files and print the report; 0 all hold, 1 an expectation fails, 2 a file is wrong."""
-    outcome = run_files(paths)
-    for line in outcome.lines():
-        stream = sys.stderr if line.startswith("WRONG") else sys.stdout
-        stream.write(line + "\n")
+def run(files: Sequence[str]) -> int:
+    """Run the files and report. Returns 0 when all hold, 1 when an expectation fails, 2 when a file is wrong."""
+    outcome = run_files(files)
+    stream = sys.stderr if outcome.faults else sys.stdout
+    stream.write("\n".join(outcome.lines()) + "\n")
     return outcome.exit_status

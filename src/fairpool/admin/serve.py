@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 _OTHER_STARTS_S = 60.0
 """How long to wait for the server that holds the lock to take calls."""
 
+_SWITCH_S = 0.001
+"""How long the scheduler's thread may compute before the thread that answers calls gets its turn (Python: 5 ms)."""
+
 _LOG_KEPT_BYTES = 5 * 2**20
 """A log above this is put aside when a server starts, in place of the one that was put aside before."""
 
@@ -83,6 +86,7 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
             if not taken:
                 ready()
                 return
+            sys.setswitchinterval(_SWITCH_S)
             _begin_log(directory if options.log_to_file else None, settings.log_level)
             listening = _listen(settings)
             token = _token(directory)
@@ -91,13 +95,22 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
                     runtime.app,
                     runtime.services,
                     on_ready=lambda: _announce(directory, listening, settings, ready),
-                    idle_s=settings.idle_s,
+                    idle_s=_idle_s(settings, in_background=options.log_to_file),
                 )
                 server.run_on(listening)
             (directory / local_server.SERVER_FILE).unlink(missing_ok=True)
             log.info("stopped")
     except (WrongSetting, CannotWire) as error:
         raise CannotServe(str(error)) from None
+
+
+def _idle_s(settings: Settings, *, in_background: bool) -> float | None:
+    """A server that somebody watches stays; one that started by itself goes by itself, unless a setting says more."""
+    from fairpool.bootstrap.settings import DEFAULT_IDLE_S
+
+    if "idle_s" in dict(settings.sources) or not in_background:
+        return settings.idle_s
+    return DEFAULT_IDLE_S
 
 
 def _own_directory(directory: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
@@ -13,13 +14,15 @@ from fairpool.core.ids import Instant
 _LETTERS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 """Base 32 without the letters that are read for digits, in the order of their codes."""
 
+_PAIRS: Final = tuple(high + low for high in _LETTERS for low in _LETTERS)
+"""Every ten bits as two letters: ids are drawn for every request, so they are spelled two letters at a time."""
+
 _TICKS_PER_S: Final = 4
-_SINCE: Final = 1_704_067_200  # 2024-01-01 UTC, in seconds: 7 letters of quarter seconds last from then to 2296
-_TIME_LETTERS: Final = 7
-_RANDOM_LETTERS: Final = 13
-_RANDOM: Final = 32**_RANDOM_LETTERS
-_STEP: Final = 2**40
-"""The widest gap between two ids of one tick: not to be guessed, and room for millions of them."""
+_SINCE: Final = 1_704_067_200  # 2024-01-01 UTC, in seconds: 7 letters of quarter seconds last until 2296
+_TIME_PAIRS: Final = 4
+_RANDOM_PAIRS: Final = 6
+_STEP_BYTES: Final = 5
+"""How far apart two ids of one tick may be: not to be guessed, and room for a million of them."""
 
 
 class SystemClock:
@@ -37,10 +40,11 @@ class SystemClock:
 
 
 class TimeOrderedIds:
-    """Ids of 20 letters and digits: quarter seconds, then random. Ids drawn later by this process sort later."""
+    """Ids of 19 letters and digits: quarter seconds, then random. Ids drawn later by this process sort later."""
 
     def __init__(self) -> None:
         self._tick = 0
+        self._spelled_tick = ""
         self._last = 0
         self._drawing = threading.Lock()
 
@@ -49,11 +53,17 @@ class TimeOrderedIds:
         with self._drawing:
             tick = int((time.time() - _SINCE) * _TICKS_PER_S)
             if tick > self._tick:
-                self._tick, self._last = tick, secrets.randbelow(_RANDOM // 2)
+                self._tick, self._spelled_tick = tick, _spelled(tick, _TIME_PAIRS)
+                self._last = secrets.randbits(10 * _RANDOM_PAIRS - 1)  # half stays free for those that follow
             else:
-                self._last += 1 + secrets.randbelow(_STEP)
-            return _spelled(self._tick, _TIME_LETTERS) + _spelled(self._last, _RANDOM_LETTERS)
+                self._last += 1 + int.from_bytes(os.urandom(_STEP_BYTES))
+            # The first letter is a zero for centuries to come: prefixes that people type need not begin with it.
+            return self._spelled_tick[1:] + _spelled(self._last, _RANDOM_PAIRS)
 
 
-def _spelled(number: int, letters: int) -> str:
-    return "".join(_LETTERS[number >> (5 * place) & 31] for place in range(letters - 1, -1, -1))
+def _spelled(number: int, pairs: int) -> str:
+    letters = [""] * pairs
+    for place in range(pairs - 1, -1, -1):
+        letters[place] = _PAIRS[number & 1023]
+        number >>= 10
+    return "".join(letters)

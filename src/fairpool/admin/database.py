@@ -1,0 +1,94 @@
+"""``fairpool db``: bring the local server's database up to date, look whether it is sound, copy it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from fairpool.app.store_errors import StoreError
+from fairpool.bootstrap.settings import Settings, WrongSetting, load
+from fairpool.store import maintenance, opening
+from fairpool.store.maintenance import CheckReport
+from fairpool.wire.problems import Exit
+
+
+class DatabaseTrouble(Exception):
+    """Something is wrong with the database. help: what to do."""
+
+    def __init__(self, message: str, *, help: str = "") -> None:  # noqa: A002 (the word of doctor's findings)
+        super().__init__(message)
+        self.help = help
+
+
+def run_migrate() -> int:
+    """Bring the database to this version's schema. Returns the exit code."""
+    return _run(_migrate)
+
+
+def run_check() -> int:
+    """Read all of the database and say what is wrong with it. Returns the exit code: 1 where something is."""
+    return _run(_check)
+
+
+def run_backup(to: str) -> int:
+    """Copy the database to the file `to`, also while it is in use. Returns the exit code."""
+    return _run(lambda settings: _backup(settings, Path(to)))
+
+
+def check(settings: Settings) -> str:
+    """What there is to say of a sound database. Raises DatabaseTrouble."""
+    try:
+        report = maintenance.check(settings.database_url)
+    except StoreError as error:
+        raise DatabaseTrouble(error.message) from None
+    if not report.exists:
+        return f"{report.path} (made when the server first starts)"
+    if not report.is_sound:
+        raise DatabaseTrouble("; ".join(report.problems), help="restore a backup; the file is left as it is")
+    return _told(report)
+
+
+def _migrate(settings: Settings) -> str:
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    done = opening.migrate(settings.database_url)
+    if done.before == done.after:
+        return f"already at schema {done.after}"
+    return f"schema {done.after}, was {done.before or 'empty'}"
+
+
+def _check(settings: Settings) -> str:
+    report = maintenance.check(settings.database_url)
+    if not report.is_sound:
+        raise DatabaseTrouble("\n".join(report.problems))
+    return _told(report)
+
+
+def _backup(settings: Settings, to: Path) -> str:
+    done = maintenance.backup(settings.database_url, to)
+    return f"{done.path}: {done.size_bytes:,} bytes, schema {done.revision or 'empty'}, checked"
+
+
+def _told(report: CheckReport) -> str:
+    counts = ", ".join(f"{count:,} {name}" for name, count in report.counts.items())
+    size = f"{(report.size_bytes + report.wal_bytes) / 10**6:,.1f} MB"
+    behind = f"; fairpool db migrate brings it to {report.known}" if report.needs_migration else ""
+    return f"{report.path}: sound, {size}, schema {report.revision or 'empty'}{behind}" + (
+        f"; {counts}" if counts else ""
+    )
+
+
+def _run(do: Callable[[Settings], str]) -> int:
+    try:
+        told = do(load())
+    except (StoreError, DatabaseTrouble) as error:
+        return _refused(str(error), Exit.FAILED)
+    except WrongSetting as error:
+        return _refused(str(error), Exit.USAGE)
+    sys.stdout.write(told + "\n")
+    return Exit.DONE
+
+
+def _refused(message: str, code: Exit) -> int:
+    sys.stderr.write(f"fairpool: {message}\n")
+    return code
