@@ -1,0 +1,148 @@
+"""Generated worlds: pools with and without nodes, policies, keys, fractions, gangs, and what happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from fairpool.core import events as ev
+from fairpool.core.errors import InvalidRules
+from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
+from fairpool.core.policies import Policy, Subject
+from fairpool.core.pools import Node, NodeState, Ordering, Placement, Pool, nominal_capacity
+from fairpool.core.requests import Demand, Request, Status
+from fairpool.core.world import World
+
+START = Instant(0)
+TEAMS = 4
+ENDS = (Status.RELEASED, Status.EXPIRED, Status.CANCELLED)
+
+
+def make_world(rng: Random) -> World:
+    """One to three pools, each with the policies of some teams."""
+    world = World()
+    for number in range(rng.choice([1, 1, 2, 3])):
+        pool = _pool(rng, f"p{number}")
+        world.apply(ev.PoolSet(pool=pool), START)
+        left = dict(nominal_capacity(pool))
+        for team in range(rng.randint(1, TEAMS)):
+            if rng.random() < 0.8:
+                world.apply(ev.PolicySet(policy=_policy(rng, pool, team, left)), START)
+    return world
+
+
+def _pool(rng: Random, name: str) -> Pool:
+    on_nodes = ["gpu", *(["mcpu"] if rng.random() < 0.3 else [])]
+    licences = (("lic", rng.randint(1, 4) * 1000),) if rng.random() < 0.3 else ()
+    nodes: tuple[Node, ...] = ()
+    capacity = licences
+    if rng.random() < 0.5:
+        nodes = tuple(
+            Node(name=f"n{at}", capacity=tuple((key, rng.randint(1, 4) * 1000) for key in on_nodes))
+            for at in range(rng.randint(1, 3))
+        )
+    else:
+        capacity = tuple(sorted((*licences, *((key, rng.randint(2, 8) * 1000) for key in on_nodes))))
+    return Pool(
+        id=PoolId(name),
+        name=name,
+        capacity=capacity,
+        nodes=nodes,
+        ordering=rng.choice(list(Ordering)),
+        backfill=rng.random() < 0.85,
+        placement=rng.choice(list(Placement)),
+        max_bypass_s=rng.choice([0, 5, 600]),
+    )
+
+
+def _policy(rng: Random, pool: Pool, team: int, left: dict[str, int]) -> Policy:
+    reserved, limit = {}, {}
+    for key, capacity in nominal_capacity(pool):
+        if rng.random() < 0.6:
+            reserved[key] = rng.randint(0, left[key] // 1000) * 1000
+            left[key] -= reserved[key]
+        if rng.random() < 0.4:
+            limit[key] = rng.randint(reserved.get(key, 0) // 1000, capacity // 1000) * 1000
+    return Policy(
+        id=PolicyId(f"{pool.id}/t{team}"),
+        pool=pool.id,
+        subject=Subject.parse(f"team:t{team}"),
+        priority=rng.choice([0, 0, 1, 5]),
+        reserved=tuple(sorted((key, value) for key, value in reserved.items() if value)),
+        limit=tuple(sorted(limit.items())),
+        weight=rng.choice([1000, 1000, 2000, 500]),
+        dedicated=rng.random() < 0.15,
+        grace_s=rng.choice([0, 3, 30]),
+        min_runtime_s=rng.choice([0, 0, 0, 4]),
+    )
+
+
+def make_request(rng: Random, number: int, now: Instant) -> Request:
+    """Fractions, whole GPUs, CPU-only work, licences, and gangs of equal and unequal parts."""
+    part = {"gpu": rng.choice([0, 250, 500, 1000, 1000, 2000, 3000, 4000])}
+    part |= {key: 1000 for key in ("lic", "mcpu") if rng.random() < 0.2}
+    amounts = tuple(sorted((key, value) for key, value in part.items() if value)) or (("gpu", 1000),)
+    parts = (amounts,) * rng.choice([1, 1, 1, 1, 2])
+    if rng.random() < 0.1:
+        parts = (amounts, (("gpu", 1000),))
+    return Request(
+        id=RequestId(f"r{number:05d}"),
+        subjects=(Subject.parse(f"team:t{rng.randrange(TEAMS)}"),),
+        demand=Demand(parts),
+        queued_at=now,
+        preemptible=rng.random() < 0.8,
+        priority=rng.choice([0, 0, 0, 1, -1]),
+        max_runtime_s=rng.choice([None, None, 2, 10, 100]),
+        wait_timeout_s=rng.choice([None] * 6 + [5]),
+    )
+
+
+def live(rng: Random, world: World, steps: int) -> Iterator[Instant]:
+    """Let things happen, one kind a step; yields the moment at which the planner should look."""
+    now, number = START, 0
+    for _ in range(steps):
+        kind = rng.random()
+        if kind < 0.5:
+            for _ in range(rng.randint(1, 3)):
+                number += 1
+                world.apply(ev.Submitted(request=make_request(rng, number, now)), now)
+        elif kind < 0.75 and world.allocations:
+            request = rng.choice(sorted(world.allocations))
+            world.apply(ev.Ended(request=request, how=rng.choice(ENDS)), now)
+        elif kind < 0.8 and world.queued:
+            world.apply(ev.Ended(request=rng.choice(sorted(world.queued)), how=Status.CANCELLED), now)
+        elif kind < 0.92:
+            now = Instant(now + rng.choice([1, 2, 5, 30]) * SECOND)
+        else:
+            change_rules(rng, world, now)
+        yield now
+
+
+def change_rules(rng: Random, world: World, now: Instant) -> None:
+    """Nodes fail and come back, capacities and policies change, pools go; what contradicts itself is refused."""
+    pool = world.pools[rng.choice(sorted(world.pools))]
+    policies = sorted((p for p in world.policies.values() if p.pool == pool.id), key=lambda policy: policy.id)
+    kind = rng.random()
+    event: ev.Event | None = None
+    if kind < 0.5 and pool.nodes:
+        chosen = rng.choice(pool.nodes).name
+        state = rng.choice(list(NodeState))
+        nodes = tuple(replace(node, state=state) if node.name == chosen else node for node in pool.nodes)
+        event = ev.PoolSet(pool=replace(pool, nodes=nodes))
+    elif kind < 0.5:
+        capacity = tuple((key, max(1000, value + rng.choice([-2000, -1000, 1000]))) for key, value in pool.capacity)
+        event = ev.PoolSet(pool=replace(pool, capacity=capacity))
+    elif kind < 0.6:
+        event = ev.BorrowersEvicted(pool=pool.id)
+    elif kind < 0.75 and policies:
+        event = ev.PolicyDropped(policy=rng.choice(policies).id)
+    elif kind < 0.95 and policies:
+        event = ev.PolicySet(policy=replace(rng.choice(policies), priority=rng.choice([0, 1, 5]), limit=()))
+    elif len(world.pools) > 1:
+        event = ev.PoolDropped(pool=pool.id)
+    if event is not None:
+        try:
+            world.apply(event, now)
+        except InvalidRules:
+            return  # reservations over a falling capacity and the like: refused, and nothing has changed
