@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -60,6 +60,10 @@ class Load:
         self.stopping.set()
         for thread in self.threads:
             thread.join()
+
+    def has_got_to(self, answers: int) -> Callable[[], bool]:
+        """Whether so many calls have been answered, or a client has failed."""
+        return lambda: self.ledger.answers >= answers or bool(self.failures)
 
     def _client(self, number: int) -> None:
         rng = random.Random(number)
@@ -122,7 +126,7 @@ def test_whatever_was_acknowledged_survives_fifty_kills_exactly_once(directory: 
     with Load(directory, ledger) as load:
         for kill in range(KILLS):
             more = ledger.answers + rng.randint(1, 25)
-            wait_until(lambda more=more: ledger.answers >= more or load.failures, what="clients to get on")
+            wait_until(load.has_got_to(more), what="clients to get on")
             assert not load.failures, load.failures
             end(directory, signal.SIGKILL)
             caller = begin(directory)
