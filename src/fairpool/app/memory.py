@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeVar, cast
 
 from fairpool.app.errors import Ambiguous, NotFound
-from fairpool.app.leases import LeaseBook
+from fairpool.app.leases import LeaseBook, Runtimes
 from fairpool.app.ports import Stored
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind, RequestRecord
 from fairpool.core.ids import Instant, PoolId, RequestId
@@ -24,24 +23,54 @@ class Memory:
         self.world = World.restore(stored.snapshot)
         self.live: dict[RequestId, RequestRecord] = dict(stored.live)
         self.ended: dict[RequestId, RequestRecord] = {}  # those that became final in this cycle
-        self.leases = LeaseBook()
-        self.leases.restart(((record.id, record.lease) for record in stored.live.values() if record.lease), now)
+        self.leases = LeaseBook(((record.id, record.lease) for record in self.live.values() if record.lease), now)
+        self.runtimes = Runtimes()
+        for held in self.world.allocations.values():
+            self.runtimes.granted(held.request, held.granted_at)
+        retries = ((record.submission.retry_of, record.id) for record in self.live.values())
+        self.retries = {
+            old: request for old, request in retries if old
+        }  # repeated request -> the live one repeating it
         self.history_seq = stored.history_seq
         self._declared: dict[Kind, dict[str, AnyDeclared]] = {}
+        self._ids: dict[tuple[Kind, str], str] = {}  # by kind and name
         for declared in stored.declared:
-            self._declared.setdefault(declared.kind, {})[declared.id] = declared
+            self.put(declared)
 
     def record(self, request: RequestId) -> RequestRecord | None:
         """A live request, or one that ended in this cycle."""
         return self.live.get(request) or self.ended.get(request)
 
+    def arrive(self, record: RequestRecord) -> None:
+        """A request is live."""
+        self.live[record.id] = record
+        if record.lease is not None:
+            self.leases.start(record.id, record.lease)
+        if record.submission.retry_of:
+            self.retries[record.submission.retry_of] = record.id
+
+    def leave(self, request: RequestId) -> RequestRecord:
+        """A request is final; it is remembered until the end of the cycle where it is put into `ended`."""
+        record = self.live.pop(request)
+        self.leases.end(request)
+        self.runtimes.end(request)
+        self.retries.pop(record.submission.retry_of, None)
+        return record
+
     def put(self, declared: AnyDeclared) -> None:
         """An object appears or changes."""
-        self._declared.setdefault(declared.kind, {})[declared.id] = declared
+        objects = self._declared.setdefault(declared.kind, {})
+        old = objects.get(declared.id)
+        if old is not None and self._ids.get((old.kind, old.name)) == old.id:
+            del self._ids[old.kind, old.name]
+        objects[declared.id] = declared
+        self._ids[declared.kind, declared.name] = declared.id
 
     def drop(self, kind: Kind, object_id: str) -> None:
         """An object goes."""
-        del self._declared[kind][object_id]
+        old = self._declared[kind].pop(object_id)
+        if self._ids.get((kind, old.name)) == object_id:
+            del self._ids[kind, old.name]
 
     def all(self, kind: Kind) -> list[AnyDeclared]:
         """All objects of a kind, by name."""
@@ -53,7 +82,8 @@ class Memory:
 
     def named(self, kind: Kind, name: str) -> AnyDeclared | None:
         """An object by name."""
-        return next((declared for declared in self._declared.get(kind, {}).values() if declared.name == name), None)
+        object_id = self._ids.get((kind, name))
+        return None if object_id is None else self._declared[kind][object_id]
 
     def find(self, kind: Kind, ref: str) -> AnyDeclared:
         """What a name, an id or a unique id prefix means. Raises NotFound or Ambiguous."""
@@ -85,12 +115,12 @@ class Memory:
         """The component, stack or settings that `ref` means."""
         return cast("Declared[Document]", self.find(kind, ref))
 
-    def policies_of(self, pool: PoolId) -> Iterator[Declared[Policy]]:
+    def policies_of(self, pool: PoolId) -> list[Declared[Policy]]:
         """The policies of a pool, by name."""
-        for declared in self.all(Kind.POLICY):
-            policy = cast("Declared[Policy]", declared)
-            if policy.spec.pool == pool:
-                yield policy
+        policies = [
+            self.policy(policy) for policy, books in self.world.books[pool].policies.items() if not books.retired
+        ]
+        return sorted(policies, key=lambda policy: (policy.name, policy.id))
 
     def pool_name(self, pool: PoolId | None) -> str:
         """The pool's name, "" for none."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
-from fairpool.app.use_cases.pools import work_of
+from fairpool.app.use_cases.pools import count_work_of
 from fairpool.core.amounts import Amounts, of
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import Instant, PoolId, RequestId
@@ -70,7 +70,7 @@ def pool_status(memory: Memory, now: Instant, ref: str) -> PoolStatus:
     declared = memory.pool(ref)
     books = memory.world.books[declared.spec.id]
     policies = tuple(_policy_status(memory, books, policy) for policy in memory.policies_of(declared.spec.id))
-    queued, active = work_of(memory, declared.spec.id)
+    queued, active = count_work_of(memory, declared.spec.id)
     used = memory.world.usage(declared.spec.id)
     return PoolStatus(
         declared=declared,
@@ -81,8 +81,8 @@ def pool_status(memory: Memory, now: Instant, ref: str) -> PoolStatus:
         free=memory.world.free(declared.spec.id),
         reserved=_sums(books, [policy.declared.spec.reserved for policy in policies]),
         borrowed=_sums(books, [policy.borrowed for policy in policies]),
-        queued=len(queued),
-        active=len(active),
+        queued=queued,
+        active=active,
         nodes=_nodes(books),
         policies=policies,
     )

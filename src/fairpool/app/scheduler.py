@@ -6,26 +6,37 @@ thread that runs rounds. What arrives while a round commits makes up the next on
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from fairpool.app.errors import AppError, NotLeading, Overloaded
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Clock, IdSource, Notifier, Store
 from fairpool.app.records import HistoryEntry, Kind
-from fairpool.app.store_errors import StaleLeader, StoreError
-from fairpool.app.transaction import Transaction
+from fairpool.app.store_errors import (
+    ConstraintViolated,
+    InvariantBroken,
+    StaleLeader,
+    StoreError,
+    StoreUnavailable,
+    StoreUnusable,
+)
+from fairpool.app.transaction import SCHEDULER, Transaction
 from fairpool.core import events as ev
 from fairpool.core.errors import CoreError
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.planner import decide
 from fairpool.core.pools import PoolState
 from fairpool.core.requests import Status
+
+_log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -68,6 +79,7 @@ class Scheduler:
         self._token: int | None = None
         self._renew_at = Instant(0)
         self._memory: Memory | None = None
+        self._trouble: type[Exception] | None = None  # what went wrong last, so that the log says it once
         self.wake_at: Instant | None = None
 
     @property
@@ -92,15 +104,27 @@ class Scheduler:
                 return False
             self._token = leadership.token
             self._renew_at = Instant(now + int(LEADER_TTL_S * SECOND / 3))
-        elif now >= self._renew_at:
-            try:
-                self._store.leases.renew(self._token, now, LEADER_TTL_S)
-            except StaleLeader:
-                self.step_down()
-                return False
-            self._renew_at = Instant(now + int(LEADER_TTL_S * SECOND / 3))
+        elif now >= self._renew_at and not self._renew(self._token, now):
+            return False
         if self._memory is None:
             self._memory = Memory(self._store.load(), now)
+        return True
+
+    def _renew(self, token: int, now: Instant) -> bool:
+        try:
+            self._store.leases.renew(token, now, LEADER_TTL_S)
+        except StaleLeader:
+            self.step_down()
+            self.wake_at = Instant(now + SECOND)
+            return False
+        except StoreUnavailable as error:
+            # A full disk is no reason not to answer what is asked. Whether the token is still good, the store says at
+            # the next commit.
+            self._note_trouble(error)
+            self._renew_at = Instant(now + SECOND)
+        else:
+            self._trouble = None
+            self._renew_at = Instant(now + int(LEADER_TTL_S * SECOND / 3))
         return True
 
     def step_down(self) -> None:
@@ -118,36 +142,72 @@ class Scheduler:
     def cycle(self, work: Sequence[Work[Any]]) -> None:
         """One round. Every future in `work` is answered when it returns."""
         try:
-            leads = self.lead()
+            if not self.lead():
+                raise NotLeading("another server is the scheduler: ask again in a moment")
         except Exception as error:  # noqa: BLE001 (whoever asked must hear of it, whatever it is)
-            _fail(work, error)
+            self._give_up(work, error)
             return
-        if not leads or self._memory is None or self._token is None:
-            _fail(work, NotLeading("another server is the scheduler: ask again in a moment"))
-            return
-        now = self._clock.now()
+        memory, now = self.memory, self._clock.now()
         for item in work:
             if item.ask is not None:
-                _answer(item, lambda item=item: item.ask(self._memory, now))  # type: ignore[misc]
-        transaction = Transaction(self._memory, self._ids, self._store.reader, now)
+                _answer(item, partial(item.ask, memory, now))
+        self._round([item for item in work if item.command is not None], now)
+
+    def _round(self, work: Sequence[Work[Any]], now: Instant) -> None:
+        transaction = Transaction(self.memory, self._ids, self._store.reader, now)
         try:
-            answers = self._run([item for item in work if item.command is not None], transaction)
+            answers = self._run(work, transaction)
             self._decide(transaction, now)
-            self._commit(transaction, now)
-        except Exception as error:  # noqa: BLE001 (whatever it was, memory may be ahead of the store)
-            # The memory may be ahead of the store: throw it away. A restart is the same thing.
-            self._memory = None
-            if isinstance(error, StaleLeader):
-                self.step_down()
-            _fail(work, error)
-            self.wake_at = Instant(now + SECOND)
+            entries = self._commit(transaction, now)
+        except Exception as error:  # noqa: BLE001 (whatever it was, the memory may be ahead of the store)
+            self._memory = None  # a restart is the same thing
+            if len(work) > 1 and not isinstance(error, StaleLeader | StoreUnavailable | StoreUnusable):
+                self._in_halves(work)
+            else:
+                self._give_up(work, error)
             return
+        self._publish(entries)
         for item, answer in answers:
             _answer(item, answer)
 
+    def _publish(self, entries: Sequence[HistoryEntry]) -> None:
+        try:
+            if entries:
+                self._notifier.publish(entries)
+        except Exception:  # noqa: BLE001 (what is committed stays committed)
+            _log.exception("those who wait could not be told")
+
+    def _in_halves(self, work: Sequence[Work[Any]]) -> None:
+        """One of these spoils the round: find it by halves, so that it fails alone and the others go through."""
+        half = len(work) // 2
+        self.cycle(work[:half])
+        self.cycle(work[half:])
+
+    def _give_up(self, work: Sequence[Work[Any]], error: Exception) -> None:
+        now = self._clock.now()
+        if isinstance(error, StaleLeader):
+            self.step_down()
+        if not isinstance(error, NotLeading):  # then `wake_at` says when the leader's lease lapses
+            self._note_trouble(error)
+            self.wake_at = Instant(now + SECOND)
+        for item in work:
+            _answer(item, partial(_raise, error))
+
+    def _note_trouble(self, error: Exception) -> None:
+        """Log what went wrong, once until something has worked again. A caller's mistakes only the caller hears."""
+        bug = isinstance(error, InvariantBroken) or not isinstance(error, StoreError | AppError | CoreError)
+        mistake = isinstance(error, AppError | CoreError | ConstraintViolated) and not bug
+        if type(error) is self._trouble or mistake:
+            return
+        self._trouble = type(error)
+        if bug:
+            _log.error("a round failed: %s", error, exc_info=error)
+        else:
+            _log.warning("nothing can be decided for now: %s", error)
+
     def _run(self, work: Sequence[Work[Any]], transaction: Transaction) -> list[tuple[Work[Any], Callable[[], Any]]]:
         """Run the commands; one that refuses has changed nothing and fails alone."""
-        answers = []
+        answers: list[tuple[Work[Any], Callable[[], Any]]] = []
         for item in work:
             assert item.command is not None
             before = transaction.writes
@@ -157,13 +217,16 @@ class Scheduler:
             except (AppError, CoreError, StoreError) as error:
                 if transaction.writes != before:
                     raise  # half done: the round as a whole must fail
-                _set_exception(item, error)
+                # Told after the commit like every answer: a refusal may rest on what this round has yet to commit.
+                answers.append((item, partial(_raise, error)))
         return answers
 
     def _decide(self, transaction: Transaction, now: Instant) -> None:
         memory = transaction.memory
         for request in memory.leases.lapsed(now):
-            self._expire(transaction, request)
+            _expire(transaction, request, cause="lease lapsed", ended_by="lease")
+        for request in memory.runtimes.over(now):
+            _expire(transaction, request, cause="max_runtime_s is over", ended_by="max_runtime_s")
         for _ in range(MAX_DECISIONS):
             plan = decide(memory.world, now)
             transaction.carry_out(plan)
@@ -171,45 +234,37 @@ class Scheduler:
             self.wake_at = plan.wake_at
             if not drained and (plan.wake_at is None or plan.wake_at > now):
                 break
-        lapse = memory.leases.next_lapse()
-        moments = [at for at in (self.wake_at, lapse, self._renew_at) if at is not None]
+        ends = (self.wake_at, memory.leases.next_lapse(), memory.runtimes.next_end(), self._renew_at)
+        moments = [at for at in ends if at is not None]
         self.wake_at = min(moments)
-
-    def _expire(self, transaction: Transaction, request: RequestId) -> None:
-        before = transaction.world.status_of(request)
-        if before is None:
-            return
-        transaction.actor = "scheduler"
-        transaction.apply(ev.Ended(request=request, how=Status.EXPIRED))
-        status = Status.PREEMPTED if before is Status.PREEMPTING else Status.EXPIRED
-        transaction.end(request, status, cause="lease lapsed", ended_by="lease")
 
     def _drop_drained(self, transaction: Transaction) -> bool:
         """A draining pool goes when the last work there has ended (S10)."""
         memory, dropped = transaction.memory, False
         for pool_id, books in list(memory.world.books.items()):
             if books.pool.state is PoolState.DRAINING and not books.allocations:
+                policies = memory.policies_of(pool_id)
                 transaction.apply(ev.PoolDropped(pool=pool_id))
-                for policy in list(memory.policies_of(pool_id)):
+                for policy in policies:
                     transaction.drop(Kind.POLICY, policy.id)
                 transaction.drop(Kind.POOL, pool_id)
                 transaction.note(Kind.POOL, pool_id, "deleted", name=books.pool.name, cause="drained")
                 dropped = True
         return dropped
 
-    def _commit(self, transaction: Transaction, now: Instant) -> None:
+    def _commit(self, transaction: Transaction, now: Instant) -> list[HistoryEntry]:
         memory = transaction.memory
         batch = transaction.batch(memory.leases.unwritten(now))
         if batch.is_empty:
-            return
+            return []
         assert self._token is not None
         last = self._store.commit(batch, self._token)
+        self._trouble = None
         if batch.renewed:
-            memory.leases.written(now)
+            memory.leases.written((request for request, _ in batch.renewed), now)
         first = last - len(batch.changes) + 1
         memory.history_seq = last
-        entries = [HistoryEntry(seq=first + at, change=change) for at, change in enumerate(batch.changes)]
-        self._notifier.publish(entries)
+        return [HistoryEntry(seq=first + at, change=change) for at, change in enumerate(batch.changes)]
 
 
 class SchedulerLoop:
@@ -281,22 +336,25 @@ class SchedulerLoop:
         return 1.0 if wake_at is None else max(0.0, min(60.0, (wake_at - self._clock.now()) / SECOND))
 
 
+def _expire(transaction: Transaction, request: RequestId, *, cause: str, ended_by: str) -> None:
+    before = transaction.world.status_of(request)
+    if before is None:
+        return
+    transaction.actor = SCHEDULER
+    transaction.apply(ev.Ended(request=request, how=Status.EXPIRED))
+    status = Status.PREEMPTED if before is Status.PREEMPTING else Status.EXPIRED
+    transaction.end(request, status, cause=cause, ended_by=ended_by)
+
+
 def _answer(item: Work[Any], answer: Callable[[], Any]) -> None:
+    """Answer the future; nobody hears of it where the caller has gone."""
+    if not item.future.set_running_or_notify_cancel():
+        return
     try:
-        result = answer()
+        item.future.set_result(answer())
     except Exception as error:  # noqa: BLE001 (it is the caller's to hear, and must not end the loop)
-        _set_exception(item, error)
-    else:
-        if item.future.set_running_or_notify_cancel():
-            item.future.set_result(result)
-
-
-def _set_exception(item: Work[Any], error: BaseException) -> None:
-    if not item.future.done() and item.future.set_running_or_notify_cancel():
         item.future.set_exception(error)
 
 
-def _fail(work: Sequence[Work[Any]], error: BaseException) -> None:
-    for item in work:
-        if not item.future.done():
-            _set_exception(item, error)
+def _raise(error: Exception) -> None:
+    raise error

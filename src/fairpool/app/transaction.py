@@ -134,16 +134,14 @@ class Transaction:
 
     def insert(self, record: RequestRecord) -> None:
         """A request arrives, and is queued in the world."""
-        self.memory.live[record.id] = record
+        self.memory.arrive(record)
         self._inserted[record.id] = record
-        if record.lease is not None:
-            self.memory.leases.start(record.id, record.lease)
-        self.note(Kind.REQUEST, record.id, "queued", name=record.submission.name, cause="submitted")
+        said = record.submission
+        self.note(Kind.REQUEST, record.id, "queued", name=said.name, cause="submitted", run=said.run)
 
     def end(self, request: RequestId, status: Status, *, cause: str, ended_by: str) -> None:
         """A request has become final; the world knows already."""
-        record = self.memory.live.pop(request)
-        self.memory.leases.end(request)
+        record = self.memory.leave(request)
         old = record.state
         state = replace(old, status=status, version=old.version + 1, claim=None, ended_at=self.now, ended_by=ended_by)
         self.memory.ended[request] = self._set(record, state)
@@ -197,6 +195,7 @@ class Transaction:
     def _granted(self, request: RequestId) -> None:
         held = self.world.allocations[request]
         memory = self.memory
+        memory.runtimes.granted(held.request, held.granted_at)
         grant = Grant.of(held, pool_name=memory.pool_name(held.pool), subject=memory.subject_of(held.policy))
         state = replace(
             memory.live[request].state, status=Status.ALLOCATED, grant=replace(grant, eviction=None), claim=None

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from fairpool.app.records import Grant, HistoryEntry, RequestRecord, RunRecord, StepRecord
+from fairpool.app.use_cases.requests import own_wait_timeout_s
 from fairpool.core.amounts import WHOLE
 from fairpool.core.ids import SECOND, Instant
 from fairpool.core.requests import Eviction, PartPlacement, Request
@@ -65,7 +66,7 @@ def request(record: RequestRecord, *, in_share: bool | None = None, reasons: Ite
         preemptible=asked.preemptible,
         priority=asked.priority,
         max_runtime_s=asked.max_runtime_s,
-        wait_timeout_s=asked.wait_timeout_s,
+        wait_timeout_s=own_wait_timeout_s(record),
         lease_s=record.lease.length_s if record.lease is not None else 0,
         lease_until=moment(record.lease.until) if record.lease is not None and not state.status.is_final else None,
         retry_of=said.retry_of or None,

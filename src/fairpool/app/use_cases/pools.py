@@ -10,12 +10,15 @@ from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.app.use_cases.profiles import rename_pool as rename_in_profiles
 from fairpool.core import events as ev
 from fairpool.core.amounts import of, plain_vector
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import PoolId, RequestId
 from fairpool.core.policies import check_rules
 from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState
+from fairpool.core.requests import Status
+from fairpool.core.waiting import RequestClass
 
 PoolRecord = Declared[Pool]
 Answer = Callable[[], PoolRecord]
@@ -75,18 +78,23 @@ def update(
     """A pool changes. Raises NotFound, Ambiguous, Stale, Exists, InvalidRules."""
     old = tx.memory.pool(ref)
     check_version(old, version)
-    if change.name is not None and change.name != old.name:
-        check_free(tx, Kind.POOL, change.name)
+    renamed = change.name is not None and change.name != old.name
+    if renamed:
+        check_free(tx, Kind.POOL, str(change.name))
+        _check_nobody_names(tx.memory, old.name)
     pool = _changed(old.spec, change)
     _check_nodes_free(tx.memory, pool)
     _check_reservations(tx.memory, pool)
     note = old.note if change.description is None else {**old.note, "description": change.description}
     if dry_run:
         return lambda: replace(old, spec=pool, name=pool.name, note=note)
+    if renamed:
+        rename_in_profiles(tx, old.name, (old.name, pool.name))  # under both names, so that nobody loses a place
     tx.apply(ev.PoolSet(pool=pool))
     record = changed(tx, old, pool, name=pool.name, note=note, before=shown(old.spec), after=shown(pool))
-    if pool.name != old.name:
-        for policy in list(tx.memory.policies_of(pool.id)):
+    if renamed:
+        rename_in_profiles(tx, old.name, ())
+        for policy in tx.memory.policies_of(pool.id):
             tx.put(replace(policy, name=f"{pool.name}/{policy.spec.subject}"))
     if change.evict_borrowers:
         tx.apply(ev.BorrowersEvicted(pool=pool.id))
@@ -142,13 +150,13 @@ def delete(
 
 def _let_go(tx: Transaction, old: PoolRecord) -> None:
     memory, pool = tx.memory, old.spec.id
-    running = list(memory.world.books[pool].allocations)
+    running, policies = list(memory.world.books[pool].allocations), memory.policies_of(pool)
     tx.apply(ev.PoolDropped(pool=pool))
     for request in running:
         state = memory.live[request].state
         assert state.grant is not None
         tx.restate(request, replace(state, grant=replace(state.grant, pool=None, policy=None)), cause="pool deleted")
-    for policy in list(memory.policies_of(pool)):
+    for policy in policies:
         tx.drop(Kind.POLICY, policy.id)
         tx.note(Kind.POLICY, policy.id, "deleted", name=policy.name, cause=f"pool {old.name} deleted")
     tx.drop(Kind.POOL, pool)
@@ -157,16 +165,32 @@ def _let_go(tx: Transaction, old: PoolRecord) -> None:
 
 def work_of(memory: Memory, pool: PoolId) -> tuple[tuple[RequestId, ...], tuple[RequestId, ...]]:
     """Ids of the requests that wait for the pool, and of those that hold something there."""
-    world = memory.world
-    queued: dict[RequestId, None] = {}
-    for policy in world.books[pool].policies:
-        for home in world.queue.classes_of(policy):
-            queued.update(dict.fromkeys(home.members))
-    for request in world.queue.claimants:
-        home_of = world.queue.home(request)
-        if home_of is not None and any(candidate.pool == pool for candidate in home_of.key.candidates):
-            queued[request] = None
-    return tuple(sorted(queued)), tuple(sorted(world.books[pool].allocations))
+    queued: list[RequestId] = []
+    for home in _classes_of(memory, pool):
+        queued.extend(home.members)
+    queued.extend(_claimants_of(memory, pool))
+    return tuple(sorted(queued)), tuple(sorted(memory.world.books[pool].allocations))
+
+
+def count_work_of(memory: Memory, pool: PoolId) -> tuple[int, int]:
+    """How many requests wait for the pool, and how many hold something there; at no cost per waiting request."""
+    queued = sum(len(home.members) for home in _classes_of(memory, pool)) + len(_claimants_of(memory, pool))
+    return queued, len(memory.world.books[pool].allocations)
+
+
+def _classes_of(memory: Memory, pool: PoolId) -> list[RequestClass]:
+    """The classes with a candidate in the pool, each once."""
+    queue = memory.world.queue
+    return list(
+        {id(home): home for policy in memory.world.books[pool].policies for home in queue.classes_of(policy)}.values()
+    )
+
+
+def _claimants_of(memory: Memory, pool: PoolId) -> list[RequestId]:
+    """Requests that evictions are under way for are out of their class."""
+    queue = memory.world.queue
+    homes = {request: queue.home(request) for request in queue.claimants}
+    return [r for r, home in homes.items() if home and any(candidate.pool == pool for candidate in home.key.candidates)]
 
 
 def shown(pool: Pool) -> dict[str, Json]:
@@ -203,6 +227,14 @@ def _changed(old: Pool, change: PoolChange) -> Pool:
 def _check_reservations(memory: Memory, pool: Pool) -> None:
     """The error of S9 lists the reservations, which is `check_rules`' sum; a key that goes is named by it too."""
     check_rules(pool, [policy.spec for policy in memory.policies_of(pool.id)])
+
+
+def _check_nobody_names(memory: Memory, name: str) -> None:
+    """A request says the name of the one pool that will do, and is what was asked: it does not follow a new name."""
+    waiting = [record.id for record in memory.live.values() if record.request.pool == name]
+    queued = [request for request in waiting if memory.live[request].status is Status.QUEUED]
+    if queued:
+        raise InUse(f"{len(queued)} queued requests ask for pool {name!r} by this name", queued=queued)
 
 
 def _check_nodes_free(memory: Memory, pool: Pool) -> None:

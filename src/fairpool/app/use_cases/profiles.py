@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fairpool.app.records import Declared, Document, Json, Kind
@@ -80,6 +80,17 @@ def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
         tx.drop(Kind.PROFILE, old.id)
         tx.note(Kind.PROFILE, old.id, "deleted", name=old.name, before=shown(old.spec))
     return lambda: old
+
+
+def rename_pool(tx: Transaction, name: str, names: Sequence[str]) -> None:
+    """Profiles that name this pool name these in its place."""
+    for declared in tx.memory.all(Kind.PROFILE):
+        old = tx.memory.profile(declared.id)
+        if name in old.spec.pools:
+            pools = tuple(new for known in old.spec.pools for new in (names if known == name else (known,)))
+            profile = replace(old.spec, pools=pools)
+            tx.apply(ev.ProfileSet(profile=profile))
+            changed(tx, old, profile, before=shown(old.spec), after=shown(profile))
 
 
 def _checked(tx: Transaction, profile: Profile) -> Profile:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fairpool.app.errors import Ambiguous, AppError, Conflict, KeyReused, NotFound
+from fairpool.app.errors import Ambiguous, AppError, Conflict, NotFound
 from fairpool.app.leases import DEFAULT_LEASE_S
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader
 from fairpool.app.records import Document, Kind, Lease, RequestQuery, RequestRecord, State, Submission
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.components import LOCAL, check_component
+from fairpool.app.use_cases.keys import fingerprint, used_for
 from fairpool.core import events as ev
 from fairpool.core import explain as core_explain
 from fairpool.core.amounts import STEP_RUN, WHOLE, of
@@ -49,28 +49,20 @@ class Ask:
     idempotency_key: str = ""
     details: Document = field(default_factory=dict)
 
-    def fingerprint(self) -> str:
-        """What tells whether another body came with the same idempotency key."""
-        return hashlib.sha256(repr(replace(self, idempotency_key="")).encode()).hexdigest()[:32]
-
 
 def submit(tx: Transaction, ask: Ask, *, actor: str = "") -> Answer:
     """A request joins the queue; the answer tells what became of it in the same round.
 
     Raises NotFound (pool, profile, component, retried request), KeyReused, Conflict, InvalidInput.
     """
-    fingerprint = ""
     if ask.idempotency_key:
-        fingerprint = ask.fingerprint()
-        used = tx.key(Kind.REQUEST, ask.idempotency_key)
-        if used is not None:
-            if used.fingerprint != fingerprint:
-                raise KeyReused(ask.idempotency_key)
-            return lambda: get(tx.memory, tx.reader, used.object)
+        made = used_for(tx, Kind.REQUEST, ask.idempotency_key, ask)
+        if made is not None:
+            return lambda: get(tx.memory, tx.reader, made)
     request = build(tx.memory, tx.reader, ask, RequestId(tx.ids.new(Kind.REQUEST)), tx.now)
     tx.apply(ev.Submitted(request=request))
     if ask.idempotency_key:
-        tx.use_key(Kind.REQUEST, ask.idempotency_key, request.id, fingerprint)
+        tx.use_key(Kind.REQUEST, ask.idempotency_key, request.id, fingerprint(ask))
     tx.insert(
         RequestRecord(
             request=request,
@@ -119,18 +111,30 @@ def build(memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Ins
     if demand is None:
         assert profile is not None, "checked where the body was read"
         demand = Demand.of(profile.spec.demand)
+    queued_at = _place_of_retried(memory, reader, ask, subjects) if ask.retry_of else now
     return Request(
         id=request,
         subjects=subjects,
         demand=with_step_slot(demand),
-        queued_at=_place_of_retried(memory, reader, ask, subjects) if ask.retry_of else now,
+        queued_at=queued_at,
         preemptible=ask.preemptible,
         priority=ask.priority,
         profile=profile.name if profile is not None else "",
         pool=pool.name if pool is not None else "",
         max_runtime_s=ask.max_runtime_s,
-        wait_timeout_s=ask.wait_timeout_s,
+        wait_timeout_s=None if ask.wait_timeout_s is None else ask.wait_timeout_s + _since_s(queued_at, now),
     )
+
+
+def _since_s(queued_at: Instant, now: Instant) -> int:
+    """By how much longer a retry may wait in the core's reckoning, which begins when the first attempt was queued."""
+    return -((queued_at - now) // SECOND)
+
+
+def own_wait_timeout_s(record: RequestRecord) -> int | None:
+    """How long the request is willing to wait, from its own arrival."""
+    timeout_s = record.request.wait_timeout_s
+    return None if timeout_s is None else timeout_s - _since_s(record.request.queued_at, record.submission.created_at)
 
 
 def with_step_slot(demand: Demand) -> Demand:
@@ -146,7 +150,7 @@ def _place_of_retried(memory: Memory, reader: Reader, ask: Ask, subjects: tuple[
         raise Conflict(f"request {old.id} is {old.status}: only a preempted one can be repeated with its place kept")
     if old.request.subjects != subjects:
         raise Conflict(f"request {old.id} was made as {', '.join(map(str, old.request.subjects))}: a retry is, too")
-    taken = next((record.id for record in memory.live.values() if record.submission.retry_of == old.id), None)
+    taken = memory.retries.get(old.id)
     if taken is None:
         earlier = reader.requests.page(RequestQuery(retry_of=old.id), limit=1).items
         taken = earlier[0].id if earlier else None

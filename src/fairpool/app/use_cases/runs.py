@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from fairpool.app.errors import Ambiguous, KeyReused, NotFound
+from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.ports import Reader
 from fairpool.app.records import Document, Kind, RunRecord, RunStatus, StepRecord
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import stacks
+from fairpool.app.use_cases.keys import fingerprint, used_for
 from fairpool.core.ids import Instant
 
 RunAnswer = Callable[[], RunRecord]
@@ -53,11 +54,9 @@ class StepChange:
 def create_run(tx: Transaction, new: NewRun, *, idempotency_key: str = "") -> RunAnswer:
     """A run, with the same answer for the same idempotency key."""
     if idempotency_key:
-        used = tx.key(Kind.RUN, idempotency_key)
-        if used is not None:
-            if used.fingerprint != repr(new):
-                raise KeyReused(idempotency_key)
-            return lambda: tx.run_in_progress(used.object) or find_run(tx.reader, used.object)
+        made = used_for(tx, Kind.RUN, idempotency_key, new)
+        if made is not None:
+            return lambda: tx.run_in_progress(made) or find_run(tx.reader, made)
     stack = tx.memory.document(Kind.STACK, new.stack or stacks.active(tx.memory)) if new.stack else None
     run = RunRecord(
         id=tx.ids.new(Kind.RUN),
@@ -71,7 +70,7 @@ def create_run(tx: Transaction, new: NewRun, *, idempotency_key: str = "") -> Ru
     )
     tx.report_run(run)
     if idempotency_key:
-        tx.use_key(Kind.RUN, idempotency_key, run.id, repr(new))
+        tx.use_key(Kind.RUN, idempotency_key, run.id, fingerprint(new))
     tx.note(Kind.RUN, run.id, run.status.value, name=run.name, cause="reported", run=run.id)
     return lambda: run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairpool.app.errors import InUse, NotFound
 from fairpool.app.memory import Memory
@@ -73,9 +73,9 @@ def update(
         spec["artifact_store"] = _component(tx.memory, change.artifact_store) if change.artifact_store else None
     if change.description is not None:
         spec["description"] = change.description
-    if dry_run:
-        return lambda: old
     new: Document = spec
+    if dry_run:
+        return lambda: replace(old, spec=new)
     record = changed(tx, old, new, before=old.spec, after=new)
     return lambda: record
 

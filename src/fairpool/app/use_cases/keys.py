@@ -1,0 +1,32 @@
+"""Idempotency keys (S36): the same key with the same body gives the same object again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields
+
+from fairpool.app.errors import KeyReused
+from fairpool.app.records import Kind
+from fairpool.app.transaction import Transaction
+
+_LETTERS = 32  # of the digest that is kept: 128 bits
+
+
+def fingerprint(body: object) -> str:
+    """What tells whether another body came with the same key. The order in which labels were written does not count."""
+    told = [
+        (name, sorted(value.items()) if isinstance(value, Mapping) else value)
+        for name, value in ((each.name, getattr(body, each.name)) for each in fields(body))  # type: ignore[arg-type]
+    ]
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:_LETTERS]
+
+
+def used_for(tx: Transaction, kind: Kind, key: str, body: object) -> str | None:
+    """The id of what this key made before; None for a new one. Raises KeyReused where the body was another."""
+    used = tx.key(kind, key)
+    if used is None:
+        return None
+    if used.fingerprint != fingerprint(body):
+        raise KeyReused(key)
+    return used.object
