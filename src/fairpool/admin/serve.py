@@ -51,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ready(f"{error}\n".encode())
         sys.stderr.write(f"fairpool: {error}\n")
         return 1
+    except Exception:  # the starter waits for a word, whatever went wrong; the traceback is for the log
+        log.exception("the server ended by an error of its own")
+        ready(b"the server ended by an error of its own; its log (server.log in the data folder) has it\n")
+        return 1
     return 0
 
 
