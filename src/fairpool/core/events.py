@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.policies import Policy, Profile
@@ -98,8 +99,7 @@ Event = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
+class Transition(NamedTuple):
     """That a request went from one status to another; `before` is None for a request that is new."""
 
     request: RequestId

@@ -15,7 +15,7 @@ from fairpool.core.ordering import Standing, fair_share
 from fairpool.core.queue import Queue
 from fairpool.core.requests import Request
 from fairpool.core.shares import PolicyBooks, is_entitled
-from fairpool.core.waiting import Place, RequestClass, place_of
+from fairpool.core.waiting import Place, RequestClass
 
 
 class Turn(NamedTuple):
@@ -60,7 +60,7 @@ class Lanes:
         if head is None:
             return
         self._numbers += 1
-        waiting = (place_of(head), self._numbers, home, head)
+        waiting = (home.place, self._numbers, home, head)
         key = (not is_entitled(policy, home.demand.total, home.preemptible), home.preemptible)
         lanes = self._lanes[policy.policy.id]
         if key in lanes:

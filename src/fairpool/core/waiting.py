@@ -79,6 +79,11 @@ class RequestClass:
         self.members[request.id] = request
         heappush(self._entries, place_of(request))
 
+    @property
+    def place(self) -> Place:
+        """The place of the head, where there is one and `head` has just been asked."""
+        return self._entries[0]
+
     def head(self, passed: list[Place]) -> Request | None:
         """The first in order, or None; entries of members that are gone are dropped and appended to `passed`."""
         entries, members = self._entries, self.members
