@@ -381,7 +381,7 @@ ROWS = [
         422,
         "invalid-input",
         "grace_s",
-        ("-1", "greater than or equal to 0"),
+        ("-1", "0 or more"),
     ),
 ]
 

@@ -8,8 +8,10 @@ from starlette.routing import Route as PathRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fairpool.app.errors import NotFound
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
+from fairpool.server.failures import not_found
 from fairpool.server.gate import Gate
 from fairpool.server.problems import Refused
 from fairpool.server.routes import ENDPOINTS
@@ -61,7 +63,10 @@ class _ByMethod:
         route, endpoint = found
         call = Call(scope, receive, services=self._services, route=route)
         call.check_query()
-        response = await endpoint.handler(call)
+        try:
+            response = await endpoint.handler(call)
+        except NotFound as error:
+            raise not_found(error, call.field_of(error.ref)) from None
         await response(scope, receive, send)
 
 

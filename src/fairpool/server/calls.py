@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
@@ -13,7 +14,7 @@ from starlette.types import Receive, Scope
 from fairpool.server.problems import Refused
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
 from fairpool.wire.problems import FieldProblem, Slug
-from fairpool.wire.reading import InvalidBody, nearest, read, shown
+from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown
 from fairpool.wire.routes import QUERY, Route
 from fairpool.wire.text import MalformedText, loads
 
@@ -40,6 +41,7 @@ class Call:
         self.services = services
         self.route = route
         self.path: dict[str, str] = scope.get("path_params", {})
+        self._sent: object = None
 
     def check_query(self) -> None:
         """Refuse query parameters that this route does not take, or takes once and got twice."""
@@ -49,10 +51,13 @@ class Call:
                 meant = nearest(name, self.route.query)
                 known = ", ".join(self.route.query) or "none"
                 hint = f": did you mean {meant!r}?" if meant else ""
-                raise invalid(name, f"unknown query parameter {shown(name)!r}{hint}", value=name, possible=known)
+                raise invalid(name, f"unknown query parameter {quoted(name)}{hint}", value=name, possible=known)
+            values = given.getlist(name)
+            if len(values) > 1 and not QUERY[name].several:
+                raise invalid(name, f"given {len(values)} times", value=", ".join(values), possible="one value")
             words = QUERY[name].words
             if words and given[name] not in words:
-                raise invalid(name, f"{shown(given[name])!r} is not one of them", value=given[name], words=words)
+                raise invalid(name, f"{quoted(given[name])} is not one of them", value=given[name], words=words)
 
     def text(self, name: str) -> str | None:
         """A query parameter as text, or None where it is not given."""
@@ -66,7 +71,7 @@ class Call:
         """A query parameter as yes or no."""
         value = self.text(name)
         if value not in (None, "", "true", "false", "1", "0"):
-            raise invalid(name, f"{shown(value)!r} is neither true nor false", value=value, words=("true", "false"))
+            raise invalid(name, f"{quoted(value)} is neither true nor false", value=value, words=("true", "false"))
         return value in ("", "true", "1")
 
     def whole(self, name: str, *, low: int, high: int) -> int | None:
@@ -75,7 +80,7 @@ class Call:
         if value is None:
             return None
         if not re.fullmatch(r"\d{1,18}", value, re.ASCII) or not low <= int(value) <= high:
-            raise invalid(name, f"{shown(value)!r} is not possible", value=value, possible=f"{low} to {high}")
+            raise invalid(name, f"{quoted(value)} is not possible", value=value, possible=f"{low} to {high}")
         return int(value)
 
     @property
@@ -94,7 +99,7 @@ class Call:
         except ValueError:
             seconds = math.nan
         if not 0 <= seconds < math.inf:
-            raise invalid("wait_s", f"{shown(value)!r} is not possible", value=value, possible=f"0 to {MAX_WAIT_S:g}")
+            raise invalid("wait_s", f"{quoted(value)} is not possible", value=value, possible=f"0 to {MAX_WAIT_S:g}")
         return min(seconds, MAX_WAIT_S)
 
     @property
@@ -109,7 +114,7 @@ class Call:
         if value is None:
             return self.whole("after", low=0, high=10**18)
         if not re.fullmatch(r"\d{1,18}", value.strip(), re.ASCII):
-            raise invalid("Last-Event-ID", f"{shown(value)!r} is no event id", value=value, possible="a whole number")
+            raise invalid("Last-Event-ID", f"{quoted(value)} is no event id", value=value, possible="a whole number")
         return int(value)
 
     @property
@@ -121,7 +126,7 @@ class Call:
         match = _ETAG.fullmatch(value)
         if match is None:
             possible = 'an ETag as this server gives it ("7"), or *'
-            raise invalid("If-Match", f"{shown(value)!r} is no version", value=value, possible=possible)
+            raise invalid("If-Match", f"{quoted(value)} is no version", value=value, possible=possible)
         return int(match[1])
 
     @property
@@ -133,20 +138,20 @@ class Call:
             raise invalid("Idempotency-Key", f"it has {len(value)} characters", value=value, possible=possible)
         return value
 
+    def field_of(self, ref: str) -> str:
+        """Where the caller named `ref`, in the body or the query; "" for nowhere, or in the path."""
+        asked = [name for name, value in self._request.query_params.multi_items() if value == ref]
+        return next(_places(self._sent, ref), None) or (asked[0] if asked else "")
+
     async def body(self, model: type[Model], *, optional: bool = False) -> Model:
         """The body as a `model`. optional: an empty body stands for one without any fields."""
         data = await self._bytes()
         if optional and not data:
             return read(model, {})
-        kind = self._request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-        if kind not in ("application/json", "application/merge-patch+json"):
-            raise Refused(
-                Slug.MEDIA,
-                f"a body of type {shown(kind)!r} is not read here",
-                guidance="send JSON with 'Content-Type: application/json'",
-            )
+        self._check_media()
         try:
-            return read(model, loads(data))
+            self._sent = loads(data)
+            return read(model, self._sent)
         except MalformedText as error:
             raise Refused(
                 Slug.MALFORMED,
@@ -155,6 +160,21 @@ class Call:
             ) from None
         except InvalidBody as error:
             raise invalid_fields(list(error.problems)) from None
+
+    def _check_media(self) -> None:
+        headers = self._request.headers
+        kind, _, rest = headers.get("content-type", "application/json").lower().partition(";")
+        charset = re.search(r'charset="?([^";\s]*)', rest)
+        if kind.strip() not in ("application/json", "application/merge-patch+json"):
+            told = f"a body of type {quoted(kind.strip())} is not read here"
+        elif charset is not None and charset[1] not in ("utf-8", "utf8", "us-ascii"):
+            told = f"a body in {quoted(charset[1])} is not read here"
+        elif headers.get("content-encoding", "identity").lower() != "identity":
+            told = f"a body that is packed with {quoted(headers['content-encoding'])} is not read here"
+        else:
+            return
+        guidance = "send JSON in UTF-8, not packed, with 'Content-Type: application/json'"
+        raise Refused(Slug.MEDIA, told, guidance=guidance)
 
     async def _bytes(self) -> bytes:
         limit = self.services.body_limit_bytes
@@ -183,6 +203,17 @@ class Call:
     async def disconnected(self) -> bool:
         """Whether the caller has hung up."""
         return await self._request.is_disconnected()
+
+
+def _places(sent: object, ref: str) -> Iterator[str]:
+    """The dotted paths at which `ref` stands, by itself or after the kind of a subject (``component:REF``)."""
+    inner = sent.items() if isinstance(sent, dict) else enumerate(sent) if isinstance(sent, list) else ()
+    for key, value in inner:
+        if isinstance(value, str):
+            if value == ref or value.endswith(f":{ref}"):
+                yield str(key)
+        else:
+            yield from (f"{key}.{place}" for place in _places(value, ref))
 
 
 def invalid(field: str, message: str, *, value: str | None, possible: str = "", words: tuple[str, ...] = ()) -> Refused:

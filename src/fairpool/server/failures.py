@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Final
 
 from pydantic import JsonValue
@@ -34,7 +35,7 @@ from fairpool.app.store_errors import (
 from fairpool.core.errors import IllegalTransition, InvalidInput, InvalidRules, UnknownObject
 from fairpool.server.problems import Refused
 from fairpool.wire.problems import FieldProblem, Slug
-from fairpool.wire.reading import shown
+from fairpool.wire.reading import printable, shown
 
 
 def refusal_of(error: Exception) -> Refused | None:
@@ -65,9 +66,31 @@ def _illegal(error: Exception) -> Refused:
     return Refused(Slug.ILLEGAL, str(error), numbers={"status": error.status})
 
 
-def _not_found(error: NotFound) -> Refused:
+def not_found(error: NotFound, field: str = "") -> Refused:
+    """That nothing goes by that name. field: where the name stands in what was sent."""
     near = f"did you mean {' or '.join(map(repr, error.candidates))}? " if error.candidates else ""
-    return Refused(Slug.NOT_FOUND, str(error), guidance=f"{near}fairpool {error.kind} list shows what there is")
+    problem = FieldProblem(
+        field=field, message=str(error), value=shown(error.ref), possible=", ".join(error.candidates)
+    )
+    look = _LISTED.get(error.kind, f"fairpool {error.kind} list shows what there is")
+    return Refused(Slug.NOT_FOUND, str(error), guidance=near + look, errors=[problem] if field else [])
+
+
+_LISTED: Final = MappingProxyType(
+    {
+        "run": "fairpool runs list shows what there is",
+        "step": "fairpool runs describe RUN shows the steps of a run",
+        "node": "fairpool node list shows what there is",
+    }
+)
+"""Where to look for what has no list of its own, or one of another name."""
+
+
+def _exists(error: Exists) -> Refused:
+    field = "subject" if error.kind == "policy" else "name"
+    possible = f"a {field} that has no {error.kind} yet"
+    problem = FieldProblem(field=field, message=str(error), value=shown(error.name), possible=possible)
+    return Refused(Slug.EXISTS, str(error), errors=[problem])
 
 
 def _ambiguous(error: Ambiguous) -> Refused:
@@ -93,11 +116,11 @@ def of_app(error: AppError) -> Refused:
     """What a caller is told about a use case's refusal."""
     match error:
         case NotFound():
-            return _not_found(error)
+            return not_found(error)
         case Ambiguous():
             return _ambiguous(error)
         case Exists():
-            return Refused(Slug.EXISTS, str(error))
+            return _exists(error)
         case InUse():
             return _in_use(error)
         case KeyReused():
@@ -142,8 +165,9 @@ def unavailable(detail: str, *, retry_after_s: int = 1) -> Refused:
 
 def _field(slug: Slug, error: InvalidInput) -> Refused:
     value = shown(error.value)
-    problem = FieldProblem(field=error.field, message=error.message, value=value, possible=error.possible)
-    where = f"{error.field}: " if error.field else ""
+    field = printable(error.field)
+    problem = FieldProblem(field=field, message=error.message, value=value, possible=error.possible)
+    where = f"{field}: " if field else ""
     possible = f" (possible: {error.possible})" if error.possible else ""
     return Refused(slug, f"{where}{error.message}{possible}", errors=[problem])
 

@@ -15,7 +15,7 @@ from fairpool.server.failures import refusal_of
 from fairpool.server.metrics import Metrics
 from fairpool.server.problems import Refused, respond
 from fairpool.wire.problems import Slug
-from fairpool.wire.reading import shown
+from fairpool.wire.reading import quoted
 from fairpool.wire.routes import ROUTES
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Gate:
         if self._hosts and name.lower() not in self._hosts:
             raise Refused(
                 Slug.WRONG_HOST,
-                f"this server does not go by the name {shown(host)!r}",
+                f"this server does not go by the name {quoted(host)}",
                 guidance="call it by one of: " + ", ".join(sorted(self._hosts)),
             )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pydantic import Field, NonNegativeInt
+from pydantic import Field
 
 from fairpool.wire.amounts import Amount, Amounts
-from fairpool.wire.model import Body, Prose, View
+from fairpool.wire.model import Body, Flag, Priority, Prose, Seconds, View
 
 
 class PolicyCreate(Body):
@@ -23,26 +23,26 @@ class PolicyCreate(Body):
 
     pool: str
     subject: str
-    priority: int = 0
+    priority: Priority = 0
     reserved: Amounts = Field(default_factory=dict)
     limit: Amounts = Field(default_factory=dict)
     weight: Amount = 1
-    dedicated: bool = False
-    grace_s: NonNegativeInt = 30
-    min_runtime_s: NonNegativeInt = 0
+    dedicated: Flag = False
+    grace_s: Seconds = 30
+    min_runtime_s: Seconds = 0
     profiles: list[str] | None = None
 
 
 class PolicyUpdate(Body):
     """What changes of a policy; fields that are left out stay. `reserved` and `limit` are replaced as a whole."""
 
-    priority: int | None = None
+    priority: Priority | None = None
     reserved: Amounts | None = None
     limit: Amounts | None = None
     weight: Amount | None = None
-    dedicated: bool | None = None
-    grace_s: NonNegativeInt | None = None
-    min_runtime_s: NonNegativeInt | None = None
+    dedicated: Flag | None = None
+    grace_s: Seconds | None = None
+    min_runtime_s: Seconds | None = None
     profiles: list[str] | None = None
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field, NonNegativeInt
+from pydantic import Field
 
 from fairpool.wire.amounts import Amounts
-from fairpool.wire.model import Body, Labels, Line, Prose, View
+from fairpool.wire.model import Body, Flag, Labels, Line, Prose, Seconds, View
 from fairpool.wire.policies import PolicyView
 
 NodeState = Literal["ready", "cordoned", "down", "unknown"]
@@ -36,9 +36,9 @@ class PoolCreate(Body):
     capacity: Amounts = Field(default_factory=dict)
     nodes: list[NodeSpec] = Field(default_factory=list)
     ordering: Literal["fair", "fifo"] = "fair"
-    backfill: bool = True
+    backfill: Flag = True
     placement: Literal["pack", "spread"] = "pack"
-    max_bypass_s: NonNegativeInt = 600
+    max_bypass_s: Seconds = 600
     components: list[str] = Field(default_factory=list)
     description: Prose = ""
 
@@ -55,12 +55,12 @@ class PoolUpdate(Body):
     capacity: Amounts | None = None
     nodes: list[NodeSpec] | None = None
     ordering: Literal["fair", "fifo"] | None = None
-    backfill: bool | None = None
+    backfill: Flag | None = None
     placement: Literal["pack", "spread"] | None = None
-    max_bypass_s: NonNegativeInt | None = None
+    max_bypass_s: Seconds | None = None
     components: list[str] | None = None
     description: Prose | None = None
-    evict_borrowers: bool = False
+    evict_borrowers: Flag = False
 
 
 class NodeUpdate(Body):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Iterable, Sequence
-from typing import Annotated, TypeVar, Union, get_args, get_origin
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from fairpool.wire.problems import FieldProblem
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -28,7 +32,9 @@ class InvalidBody(ValueError):
 def read(model: type[Model], data: object) -> Model:
     """`data` as a `model`. Raises InvalidBody naming every field that is wrong."""
     if not isinstance(data, dict):
-        raise InvalidBody([FieldProblem(field="", message="not an object", value=shown(data), possible="{…}")])
+        raise InvalidBody(
+            [FieldProblem(field="", message="not an object", value=shown(data), possible="an object: {…}")]
+        )
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -40,11 +46,7 @@ def field_problems(model: type[BaseModel], error: ValidationError) -> list[Field
     found: dict[str, FieldProblem] = {}
     for item in error.errors(include_url=False):
         location = item["loc"]
-        problem = (
-            _unknown_field(model, location)
-            if item["type"] == "extra_forbidden"
-            else _wrong_value(location, item["type"], item["msg"], item["input"])
-        )
+        problem = _unknown_field(model, location) if item["type"] == "extra_forbidden" else _wrong_value(item)
         found.setdefault(problem.field, problem)
     return list(found.values())
 
@@ -57,9 +59,20 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def shown(value: object) -> str:
     """A value as a message repeats it: short, and without control characters."""
-    text = value if isinstance(value, str) else str(value)
-    text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+    text = printable(value if isinstance(value, str) else _WORDS.get(repr(value)) or str(value))
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def quoted(text: str) -> str:
+    """`shown` in quotes. Not `repr`, which would escape once more what is escaped already."""
+    return f"'{shown(text)}'"
+
+
+def printable(text: str) -> str:
+    """Text that a terminal can show and UTF-8 can carry: what is neither is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def _unknown_field(model: type[BaseModel], location: tuple[int | str, ...]) -> FieldProblem:
@@ -68,28 +81,55 @@ def _unknown_field(model: type[BaseModel], location: tuple[int | str, ...]) -> F
     meant = nearest(word, names)
     return FieldProblem(
         field=_path(location),
-        message=f"unknown field {shown(word)!r}" + (f": did you mean {meant!r}?" if meant else ""),
+        message=f"unknown field {quoted(word)}" + (f": did you mean {meant!r}?" if meant else ""),
         value=shown(word),
         possible=", ".join(names),
     )
 
 
-def _wrong_value(location: tuple[int | str, ...], kind: str, message: str, value: object) -> FieldProblem:
+def _wrong_value(item: ErrorDetails) -> FieldProblem:
+    path, kind, value = _path(item["loc"]), item["type"], item["input"]
     if kind == "missing":
-        return FieldProblem(field=_path(location), message="missing", possible="a value")
-    message = message.removeprefix("Value error, ")
+        return FieldProblem(field=path, message="missing", possible="a value")
+    message = item["msg"].removeprefix("Value error, ")
     what, _, possible = message.partition("; possible: ")
-    if not possible:
-        what, possible = "not possible", what[:1].lower() + what[1:]
-        possible = possible.removeprefix("input should be ").removeprefix("value should be ")
-    return FieldProblem(
-        field=_path(location), message=f"{shown(value)!r}: {what}", value=shown(value), possible=possible
-    )
+    context = item.get("ctx", {})
+    if kind in _POSSIBLE:
+        what, possible = _POSSIBLE[kind][0], _POSSIBLE[kind][1].format(**context)
+    elif not possible:
+        what, possible = "not possible", (what[:1].lower() + what[1:]).removeprefix("input should be ")
+    found = shown(value)
+    quote = "'" if isinstance(value, str) else ""
+    return FieldProblem(field=path, message=f"{quote}{found}{quote}: {what}", value=found, possible=possible)
+
+
+_POSSIBLE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "string_type": ("not text", "text"),
+        "bool_type": ("neither true nor false", "true or false"),
+        "int_type": ("not a whole number", "a whole number"),
+        "dict_type": ("not an object", "an object: {{…}}"),
+        "model_type": ("not an object", "an object: {{…}}"),
+        "list_type": ("not a list", "a list: […]"),
+        "greater_than_equal": ("too small", "{ge} or more"),
+        "less_than_equal": ("too large", "at most {le}"),
+        "string_too_short": ("too short", "{min_length} or more characters"),
+        "string_too_long": ("too long", "at most {max_length} characters"),
+        "too_long": ("too many", "at most {max_length}"),
+        "literal_error": ("not one of them", "{expected}"),
+        "enum": ("not one of them", "{expected}"),
+    }
+)
+"""What is wrong and what is possible, in words of JSON instead of Python's, by kind of error."""
+
+_WORDS: Final[Mapping[str, str]] = MappingProxyType({"None": "null", "True": "true", "False": "false"})
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    # Pydantic names the members of a union ("function-before…", "int") at the end of a location: no part of the path.
-    return ".".join(shown(part) for part in location if not (isinstance(part, str) and part.startswith("function-")))
+    # Pydantic names the members of a union ("function-before…", "int") at the end of a location, and says of a key
+    # that it is one: no parts of the path.
+    parts = [part for part in location if part != "[key]" and not str(part).startswith("function-")]
+    return ".".join(shown(part) for part in parts)
 
 
 def _fields_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field
 
 from fairpool.wire.amounts import Amount, Amounts
-from fairpool.wire.model import Body, Labels, Line, Prose, View
+from fairpool.wire.model import Body, Flag, Key, Labels, Line, Priority, Prose, Seconds, SomeSeconds, View, Whole
 from fairpool.wire.problems import Problem
 from fairpool.wire.values import RequestStatus
 
@@ -36,21 +36,21 @@ class RequestCreate(Body):
 
     demand: Amounts | None = None
     parts: list[Amounts] | None = Field(default=None, max_length=MAX_PARTS)
-    node_count: PositiveInt = Field(default=1, le=MAX_PARTS)
+    node_count: Whole = Field(default=1, ge=1, le=MAX_PARTS)
     subjects: list[str] = Field(default_factory=list, max_length=100)
     pool: str | None = None
     profile: str | None = None
-    preemptible: bool = True
-    priority: int = Field(default=0, ge=-(2**31), le=2**31 - 1)
-    max_runtime_s: PositiveInt | None = None
-    wait_timeout_s: NonNegativeInt | None = None
-    lease_s: PositiveInt = Field(default=DEFAULT_LEASE_S, le=86_400)
+    preemptible: Flag = True
+    priority: Priority = 0
+    max_runtime_s: SomeSeconds | None = None
+    wait_timeout_s: Seconds | None = None
+    lease_s: Whole = Field(default=DEFAULT_LEASE_S, ge=1, le=86_400)
     retry_of: str | None = None
     name: Line = ""
     run: str | None = None
     step: str | None = None
     labels: Labels = Field(default_factory=dict, max_length=64)
-    idempotency_key: Line | None = Field(default=None, min_length=1)
+    idempotency_key: Key | None = None
 
 
 class RequestBulkCreate(Body):
@@ -172,7 +172,7 @@ class BulkResult(View):
 class LeaseRenew(Body):
     """Renews the lease of one request. lease_s: its new length; None keeps the length."""
 
-    lease_s: PositiveInt | None = Field(default=None, le=86_400)
+    lease_s: Whole | None = Field(default=None, ge=1, le=86_400)
 
 
 class LeaseBulkRenew(Body):
@@ -200,7 +200,7 @@ class LeaseBulkResult(View):
 class RequestRelease(Body):
     """Lets go of what a request holds. force: by an operator, though it is not theirs. reason: for the history."""
 
-    force: bool = False
+    force: Flag = False
     reason: Prose = ""
 
 

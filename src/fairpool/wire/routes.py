@@ -37,11 +37,15 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A query parameter: its JSON schema type, what it means, and the words it may be where they are a closed set."""
+    """A query parameter: its JSON schema type, what it means, and the words it may be where they are a closed set.
+
+    several: it may be given several times.
+    """
 
     kind: str
     meaning: str
     words: tuple[str, ...] = ()
+    several: bool = False
 
 
 QUERY: Final = MappingProxyType(
@@ -66,7 +70,9 @@ QUERY: Final = MappingProxyType(
         ),
         "profile": Parameter("string", "Only requests of this profile."),
         "run": Parameter("string", "Only what belongs to this run."),
-        "label": Parameter("string", "Only what carries this label, written `key=value`; may be given several times."),
+        "label": Parameter(
+            "string", "Only what carries this label, written `key=value`; may be given several times.", several=True
+        ),
         "kind": Parameter("string", "Only this kind of thing (`request`, `pool`, `policy`, …)."),
         "object": Parameter("string", "Only this object, by id."),
         "after": Parameter("integer", "Only entries with a higher id than this."),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pydantic import Field, NonNegativeInt
+from pydantic import Field
 
 from fairpool.wire.amounts import Amounts
-from fairpool.wire.model import Body, Labels, Line, Prose, View
+from fairpool.wire.model import Body, Count, Labels, Line, Prose, View
 from fairpool.wire.values import RequestStatus, RunStatus
 
 
@@ -32,7 +32,7 @@ class StepCreate(Body):
     """A step of a run begins. index: its place among the steps of that name. log: where its output is kept."""
 
     name: Line
-    index: NonNegativeInt = 0
+    index: Count = 0
     component: Line = ""
     log: Prose = ""
     settings: Amounts = Field(default_factory=dict)
@@ -46,7 +46,7 @@ class StepUpdate(Body):
 
     status: RunStatus | None = None
     request: str | None = None
-    attempt: NonNegativeInt | None = None
+    attempt: Count | None = None
     log: Prose | None = None
     error: str | None = Field(default=None, max_length=10_000)
     checkpoint: Prose | None = None

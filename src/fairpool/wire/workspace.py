@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fairpool.wire.model import Body, View
+from fairpool.wire.model import Body, Flag, View
 
 
 class SettingsUpdate(Body):
@@ -13,7 +13,7 @@ class SettingsUpdate(Body):
     require_policy: whether a request that no policy governs is rejected (S15).
     """
 
-    require_policy: bool | None = None
+    require_policy: Flag | None = None
 
 
 class SettingsView(View):

@@ -56,9 +56,14 @@ def test_an_answer_of_a_newer_server_is_read_without_what_is_unknown() -> None:
         (b'{"a": 1,\n "b": }', 2, 7),
         (b"", 1, 1),
         (b'{"a":\n\xff}', 2, 1),
-        (b'{"a": NaN}', 1, 1),
-        (b'{"a": 1, "a": 2}', 1, 1),
-        (b"[" * 200_000, 1, 1),
+        (b'{"a": NaN}', 1, 7),
+        (b'{"NaN": 1,\n "a": -Infinity}', 2, 7),
+        (b'{"a": 1, "a": 2}', 1, 10),
+        (b'{"a": {"a": 1},\n "b": [{"c": 1, "\\u0063": 2}]}', 2, 17),
+        (b'{"a": "\\ud83d\\ude00",\n "b": "\\\\ud800 \\ud800"}', 2, 16),
+        (b'{"a":\n "\\ude00"}', 2, 3),
+        (b"[" * 200_000, 1, 102),
+        (b'{"a": ' + b"1" * 10_000 + b"}", 1, 7),
         (b"1" * 10_000, 1, 1),
     ],
 )
@@ -66,6 +71,44 @@ def test_text_that_is_not_json_is_refused_with_line_and_column(text: bytes, line
     with pytest.raises(MalformedText) as caught:
         loads(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_whole_characters_beyond_the_basic_plane_are_read() -> None:
+    assert loads(b'{"a": "\\ud83d\\ude00 \\\\ud800"}') == {"a": "\U0001f600 \\ud800"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "what", "possible"),
+    [
+        ("demand", [], "[]: not an object", "an object: {…}"),
+        ("parts", {}, "{}: not a list", "a list: […]"),
+        ("parts", [1], "1: not an object", "an object: {…}"),
+        ("name", 7, "7: not text", "text"),
+        ("name", "x" * 201, "too long", "at most 200 characters"),
+        ("idempotency_key", "", "'': too short", "1 or more characters"),
+        ("node_count", "2", "'2': not a whole number", "a whole number"),
+        ("node_count", True, "true: not a whole number", "a whole number"),
+        ("node_count", 1.5, "1.5: not a whole number", "a whole number"),
+        ("node_count", 0, "0: too small", "1 or more"),
+        ("preemptible", "yes", "'yes': neither true nor false", "true or false"),
+        ("preemptible", None, "null: neither true nor false", "true or false"),
+        ("priority", 2**31, "too large", "at most 2147483647"),
+        ("max_runtime_s", 10**30, "too large", "at most 1000000000"),
+        ("wait_timeout_s", -1, "-1: too small", "0 or more"),
+        ("labels", {str(key): "" for key in range(65)}, "too many", "at most 64"),
+    ],
+)
+def test_a_value_of_the_wrong_type_or_size_is_refused_in_words_of_json(
+    field: str, value: object, what: str, possible: str
+) -> None:
+    ((found, (message, _, told)),) = refused(RequestCreate, {"demand": {}, field: value}).items()
+    assert found.split(".")[0] == field
+    assert what in message
+    assert told == possible
+
+
+def test_a_key_with_a_control_character_is_named_once_and_escaped() -> None:
+    assert list(refused(RequestCreate, {"demand": {}, "labels": {"a\nb": "c"}})) == ["labels.a\\nb"]
 
 
 def test_every_slug_has_an_exit_code_and_an_unknown_one_is_a_failure() -> None:
