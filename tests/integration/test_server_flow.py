@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -277,7 +277,7 @@ def test_a_run_shows_its_steps_with_the_status_of_their_requests(call: Caller, p
     assert (listed["id"], listed["status"], listed["counts"]) == (run["id"], "completed", {"completed": 1})
 
 
-def events(call: Caller, query: str, last: str | None = None) -> Iterator[dict[str, Any]]:
+def events(call: Caller, query: str, last: str | None = None) -> Generator[dict[str, Any], None, None]:
     headers = {"Authorization": f"Bearer {call.token}"} | ({"Last-Event-ID": last} if last else {})
     url = f"{call.url}/api/v1/events{query}"
     with urllib3.PoolManager(timeout=30).request("GET", url, headers=headers, preload_content=False) as answer:

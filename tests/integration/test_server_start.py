@@ -147,8 +147,8 @@ def test_sigterm_lets_waiting_calls_answer(tmp_path: Path) -> None:
     try:
         call.ok("POST", "/pools", {"name": "gpus", "capacity": {"gpu": 1}})
         call.ok("POST", "/policies", {"pool": "gpus", "subject": "team:red"})
-        for _ in range(2):
-            made = call.ok("POST", "/requests", {"demand": {"gpu": 1}, "subjects": ["team:red"]})
+        body = {"demand": {"gpu": 1}, "subjects": ["team:red"]}
+        _, made = (call.ok("POST", "/requests", body) for _ in range(2))
         asks = f"""
 import sys, urllib3
 answer = urllib3.request("GET", "{call.url}/api/v1/requests/{made["id"]}?wait_s=60",

@@ -32,6 +32,7 @@ class Memory:
             old: request for old, request in retries if old
         }  # repeated request -> the live one repeating it
         self.history_seq = stored.history_seq
+        self._last_arrival = Instant(0)
         self._declared: dict[Kind, dict[str, AnyDeclared]] = {}
         self._ids: dict[tuple[Kind, str], str] = {}  # by kind and name
         for declared in stored.declared:
@@ -40,6 +41,11 @@ class Memory:
     def record(self, request: RequestId) -> RequestRecord | None:
         """A live request, or one that ended in this cycle."""
         return self.live.get(request) or self.ended.get(request)
+
+    def next_arrival(self, now: Instant) -> Instant:
+        """The time at which a request is queued: no two share it, so that a retry's place is only its own (S24)."""
+        self._last_arrival = Instant(max(now, self._last_arrival + 1))
+        return self._last_arrival
 
     def arrive(self, record: RequestRecord) -> None:
         """A request is live."""

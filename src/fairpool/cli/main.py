@@ -42,6 +42,8 @@ COMMANDS = {
 def cli(ctx: click.Context, server: str | None, token: str | None) -> None:
     """Fair GPU and compute sharing: pools, policies and requests."""
     ctx.obj = {"server": server, "token": token}
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -126,7 +126,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError(f"{question} Say --yes to do it without being asked.")
+        raise click.UsageError(f"{question} There is no terminal to ask at: --yes says so.")
     if not click.confirm(question, err=True):
         click.echo("nothing was changed", err=True)
         raise click.exceptions.Exit(1)

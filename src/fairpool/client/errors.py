@@ -3,6 +3,7 @@
 ClientError
 ├── Unreachable           no server answered: check that it runs and where it is
 │   └── NoServer          there is none here, and it could not be started
+├── NotUnderstood         something answered, but not as this version understands: check what is there
 ├── Problem               the server refused; the problem document says why and what to do
 │   └── (told apart by `slug`)
 └── WrongSetting          a setting of this program is not possible
@@ -33,6 +34,10 @@ class Unreachable(ClientError):
 
 class NoServer(Unreachable):
     """There is no server here, and none could be started."""
+
+
+class NotUnderstood(ClientError):
+    """Something answered that does not speak this version of the API."""
 
 
 class WrongSetting(ClientError):

@@ -76,10 +76,12 @@ def _from_file(path: Path) -> dict[str, str]:
         raise WrongSetting(f"{path}: {error}", hint="mend or remove the file") from None
     values = {}
     for key, value in said.items():
+        if key == "server" and isinstance(value, dict):
+            continue  # the settings of a server that this person runs, not the address of one
         if key in KEYS:
             if not isinstance(value, str):
                 raise WrongSetting(f"{path}: {key} is {value!r}; possible: text")
             values[key] = value
-        elif not isinstance(value, dict):  # tables belong to others: [server] is the server's
+        elif not isinstance(value, dict):  # tables belong to others
             raise WrongSetting(f"{path}: unknown setting {key!r}; possible: {', '.join(KEYS)}")
     return values

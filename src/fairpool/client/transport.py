@@ -14,7 +14,7 @@ import urllib3
 from pydantic import BaseModel
 from urllib3.exceptions import HTTPError
 
-from fairpool.client.errors import Problem, Unreachable
+from fairpool.client.errors import NotUnderstood, Problem, Unreachable
 from fairpool.wire.problems import MEDIA_TYPE, Slug
 from fairpool.wire.problems import Problem as Document
 from fairpool.wire.routes import ROUTES
@@ -92,7 +92,7 @@ class Transport:
         """Call a route and read its answer. A creation carries an idempotency key, so that it can be retried.
 
         version: refuse if the object is at another one by now. wait_s: how long the server may take to answer.
-        Raises Problem, Unreachable.
+        Raises Problem, Unreachable, NotUnderstood.
         """
         data = self.raw(
             route,
@@ -103,7 +103,14 @@ class Transport:
             idempotency_key=idempotency_key,
             wait_s=wait_s,
         )
-        return answer.model_validate(loads(data))
+        try:
+            return answer.model_validate(loads(data))
+        except ValueError as error:  # no JSON, or not what the model says
+            raise NotUnderstood(
+                f"the answer of {self.url} to {ROUTES[route].method} {ROUTES[route].template} is not understood: "
+                + str(error).partition("\n")[0],
+                hint="fairpool version --server compares the versions; FAIRPOOL_SERVER names the server",
+            ) from None
 
     def raw(
         self,
@@ -180,7 +187,6 @@ class Transport:
             raise Unreachable(f"no answer from {self.url}: {_why(error)}") from None
         try:
             if response.status >= 400:
-                response.read()
                 raise _problem(response)
             rest = b""
             for chunk in response.stream(65536, decode_content=True):

@@ -45,13 +45,18 @@ class StepCall:
 
     @property
     def label(self) -> str:
-        """The name and the index: ``train-2``."""
+        """The name, and which one of that name it is if there are several: ``train``, ``train-1``."""
+        return f"{self.name}-{self.index}" if self.index else self.name
+
+    @property
+    def numbered(self) -> str:
+        """The name and the number, which no other step of the run has: ``train-0``."""
         return f"{self.name}-{self.index}"
 
     @property
     def folder(self) -> str:
         """Where its objects lie in the store."""
-        return f"{self.run.run_id}/{self.label}"
+        return f"{self.run.run_id}/{self.numbered}"
 
     @property
     def output(self) -> str:

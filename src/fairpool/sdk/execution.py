@@ -403,4 +403,4 @@ class Execution:
         self._timers.clear()
 
     def _log(self) -> Any:
-        return self.call.run.logs / f"{self.call.label}.{max(self._attempt, 1)}.log"
+        return self.call.run.logs / f"{self.call.numbered}.{max(self._attempt, 1)}.log"

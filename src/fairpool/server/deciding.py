@@ -29,9 +29,9 @@ async def decided(
         memory, now = transaction.memory, transaction.now
         return lambda: present(memory, now, answer())
 
-    return await answered(call.services.loop.do(LOCAL_ACTOR, run))
+    return await answered(call, call.services.loop.do(LOCAL_ACTOR, run))
 
 
 async def asked(call: Call, ask: Callable[[Memory, Instant], Result]) -> Result:
     """Look something up in what the scheduler knows, between two decisions."""
-    return await answered(call.services.loop.ask(ask))
+    return await answered(call, call.services.loop.ask(ask))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from fairpool.core import amounts
@@ -40,7 +41,13 @@ def vector_with_zeros(field: str, units: Mapping[str, object]) -> tuple[tuple[st
 
 def subjects(field: str, texts: Sequence[str]) -> tuple[Subject, ...]:
     """Subjects as sent, each once, in the order given."""
-    return tuple(dict.fromkeys(at(f"{field}.{index}", Subject.parse, text) for index, text in enumerate(texts)))
+    return tuple(dict.fromkeys(at(f"{field}.{index}", _subject, text) for index, text in enumerate(texts)))
+
+
+@lru_cache(maxsize=10_000)
+def _subject(text: str) -> Subject:
+    """The same few subjects make all the requests."""
+    return Subject.parse(text)
 
 
 def nodes(field: str, specs: Iterable[NodeSpec]) -> tuple[Node, ...]:

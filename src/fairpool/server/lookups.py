@@ -19,9 +19,9 @@ LOCAL_ACTOR = "local"
 """As whom the one token of a local server acts."""
 
 
-async def answered(future: Future[Found]) -> Found:
+async def answered(call: Call, future: Future[Found]) -> Found:
     """What the scheduler answers, once it has committed."""
-    return await asyncio.wrap_future(future)
+    return await call.services.bridge.answer(future)
 
 
 async def reading(call: Call, read: Callable[[Reader], Found]) -> Found:

@@ -44,6 +44,7 @@ class Process(uvicorn.Server):
                 access_log=False,
                 log_config=None,
                 server_header=False,
+                proxy_headers=False,
                 backlog=_BACKLOG,
                 timeout_graceful_shutdown=GRACEFUL_STOP_S,
                 # A client that keeps its connection open and calls every 15 s should find it open.

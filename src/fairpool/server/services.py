@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fairpool.app.ports import Clock, Reader
 from fairpool.app.scheduler import SchedulerLoop
 from fairpool.core.ids import Instant
+from fairpool.server.bridge import Bridge
 from fairpool.server.gate import Tokens
 from fairpool.server.metrics import Metrics
 from fairpool.server.watching import Watch
@@ -33,3 +34,4 @@ class Services:
     database: str
     metrics: Metrics = field(default_factory=Metrics)
     watch: Watch = field(default_factory=Watch)
+    bridge: Bridge = field(default_factory=Bridge)

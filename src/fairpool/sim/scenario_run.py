@@ -174,8 +174,8 @@ class Run:
                 line=deed.line,
                 key=f"{deed.key}.id",
             )
-        # Ids that sort by arrival, as the server's do: the last criterion of every order is the id (S23).
-        identity = RequestId(f"{len(self.names):06d}-{asked.id}")
+        # Ids that sort by arrival: the last criterion of every order is the id (S23). A retry keeps its place (S24).
+        identity = RequestId(f"{before.id}+" if before is not None else f"{len(self.names):06d}-{asked.id}")
         first = before.first_queued_at if before is not None else self.now
         self.names[identity] = asked.id
         self.stories[asked.id] = Story(id=identity, first_queued_at=first)

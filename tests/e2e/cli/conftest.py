@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,13 @@ from typing import Any
 import pexpect
 import pytest
 
+from fairpool.client import connecting
+from fairpool.client.api import Client
 from fairpool.wire import local_server
+from fairpool.wire.policies import PolicyCreate
+from fairpool.wire.pools import PoolCreate
+from fairpool.wire.requests import RequestView
+from fairpool.wire.stacks import ComponentCreate
 from tests.waiting import wait_until
 
 PROGRAM = str(Path(sys.executable).with_name("fairpool"))
@@ -45,7 +52,9 @@ class Machine:
             "XDG_CONFIG_HOME": str(folder / "config"),
             "FAIRPOOL_LEASE_S": "4",
             "TERM": "xterm",
+            "PYTHONDONTWRITEBYTECODE": "",  # commands are many and short: compiled once is enough
         }
+        self._client: Client | None = None
         self._started: list[subprocess.Popen[str]] = []
         self._terminals: list[pexpect.spawn[str]] = []
 
@@ -103,26 +112,34 @@ class Machine:
     def wait_for(self, name: str) -> str:
         """The text of a file that somebody is about to write a line to."""
         path = self.file(name)
-        return wait_until(lambda: path.exists() and path.read_text().strip(), what=f"{name} to be written")
+        return wait_until(lambda: path.read_text().strip() if path.exists() else "", what=f"{name} to be written")
+
+    @property
+    def client(self) -> Client:
+        """Calls to its server, which is started if need be: to look on without a process for every look."""
+        if self._client is None:
+            self.data.mkdir(parents=True, exist_ok=True)
+            self._client = connecting.local(self.data)
+        return self._client
+
+    def requests(self, component: str = "") -> list[RequestView]:
+        """All requests, or a component's, the newest first."""
+        subject = f"component:{component}" if component else None
+        return list(self.client.requests(view="all", subject=subject))
 
     def statuses(self) -> list[str]:
         """The status of all requests, the newest first."""
-        return [request["status"] for request in self.json("request", "list", "--view", "all")]
-
-    def json_ids(self, component: str) -> list[str]:
-        """The ids of a component's requests, the newest first."""
-        listed = self.json("request", "list", "--view", "all", "--subject", f"component:{component}")
-        return [request["id"] for request in listed]
+        return [request.status.value for request in self.requests()]
 
     def wait_for_statuses(self, *wanted: str) -> None:
         """Wait until all requests, the newest first, are there."""
         wait_until(lambda: self.statuses() == list(wanted), what=f"requests to be {wanted}")
 
-    def kill_server(self) -> None:
-        """SIGKILL to the server, if one runs."""
+    def end_server(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End the server, if one runs, with that signal."""
         found = local_server.find(self.data)
         if found is not None:
-            os.kill(found.pid, signal.SIGKILL)
+            os.kill(found.pid, number)
             wait_until(lambda: not local_server.is_alive(self.data), what="the server to be gone")
 
     def close(self) -> None:
@@ -133,7 +150,9 @@ class Machine:
             process.communicate()
         for typed in self._terminals:
             typed.close(force=True)
-        self.kill_server()
+        if self._client is not None:
+            self._client.close()
+        self.end_server()
 
 
 @pytest.fixture
@@ -144,11 +163,32 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     made.close()
 
 
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a machine with two GPUs, which research may borrow, and of which both are reserved for prod."""
+    made = Machine(tmp_path_factory.mktemp("prepared"))
+    made.client.create_pool(PoolCreate(name="gpus", capacity={"gpu": 2}))
+    for name in ("research", "prod"):
+        made.client.create_component(ComponentCreate(name=name))
+    made.client.attach_policy(PolicyCreate(pool="gpus", subject="research", priority=1, grace_s=20))
+    made.client.attach_policy(PolicyCreate(pool="gpus", subject="prod", priority=9, reserved={"gpu": 2}))
+    made.end_server(signal.SIGTERM)  # in good order: the copies are other servers' and must not wait for its lease
+    made.close()
+    return made.data
+
+
+@pytest.fixture
+def pooled(machine: Machine, prepared: Path) -> Machine:
+    """A machine of its own with what was prepared."""
+    shutil.copytree(prepared, machine.data)
+    return machine
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine for tests that only look, or that leave everything as it was."""
     made = Machine(tmp_path_factory.mktemp("shared"))
-    made.ok("pool", "create", "gpus", "--capacity", '{"gpu": 4}')
-    made.ok("policy", "attach", "gpus", "local", "--priority", "5", "--reserved", '{"gpu": 2}')
+    made.client.create_pool(PoolCreate(name="gpus", capacity={"gpu": 4}))
+    made.client.attach_policy(PolicyCreate(pool="gpus", subject="local", priority=5, reserved={"gpu": 2}))
     yield made
     made.close()

@@ -14,17 +14,6 @@ from tests.waiting import wait_until
 WAITS_FOR_TERM = "trap 'echo ended > ended; exit 0' TERM; echo $$ > started; while :; do sleep 0.05; done"
 
 
-@pytest.fixture
-def pooled(machine: Machine) -> Machine:
-    """Two GPUs, which research may borrow, and of which both are reserved for prod."""
-    machine.ok("pool", "create", "gpus", "--capacity", "gpu: 2")
-    for name in ("research", "prod"):
-        machine.ok("component", "create", name)
-    machine.ok("policy", "attach", "gpus", "research", "--priority", "1", "--grace", "20")
-    machine.ok("policy", "attach", "gpus", "prod", "--priority", "9", "--reserved", "gpu: 2")
-    return machine
-
-
 def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -45,7 +34,7 @@ def is_alive(pid: int) -> bool:
 )
 def test_a_run_passes_on_how_its_command_ended(shared: Machine, command: tuple[str, ...], code: int) -> None:
     assert shared("run", "--", *command).code == code
-    assert shared.ok("request", "list", "-o", "name") == "", "nothing is held any more"
+    assert not list(shared.client.requests(view="live")), "nothing is held any more"
 
 
 def test_a_command_whose_interpreter_is_missing_ends_with_127_and_holds_nothing(shared: Machine) -> None:
@@ -53,7 +42,7 @@ def test_a_command_whose_interpreter_is_missing_ends_with_127_and_holds_nothing(
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
     assert shared("run", "--gpus", "1", "--", "./odd").code == 127
-    assert shared.ok("request", "list", "-o", "name") == ""
+    assert not list(shared.client.requests(view="live"))
 
 
 def test_exactly_the_granted_devices_are_visible(pooled: Machine) -> None:
@@ -161,9 +150,9 @@ def test_an_evicted_run_saves_ends_waits_and_goes_on_in_its_old_place(pooled: Ma
     assert evicted.returncode == 3, err
     assert out.startswith("resumed: preempted in pool 'gpus'")
     assert "by 20" in out, "the deadline was told"
-    first, second = (pooled.json("request", "describe", ref) for ref in reversed(pooled.json_ids("research")))
-    assert (first["status"], second["status"], second["retry_of"]) == ("preempted", "released", first["id"])
-    assert second["queued_at"] == first["queued_at"]
+    second, first = pooled.requests("research")
+    assert (first.status, second.status, second.retry_of) == ("preempted", "released", first.id)
+    assert second.queued_at == first.queued_at
 
 
 def test_an_evicted_run_that_does_not_end_is_killed_before_its_deadline_and_fails(pooled: Machine) -> None:
@@ -187,7 +176,7 @@ def test_a_run_ends_when_it_has_had_its_time(pooled: Machine) -> None:
 def test_a_run_outlives_a_server_that_is_killed(pooled: Machine) -> None:
     running = pooled.start("run", "--component", "research", "--gpus", "1", "--", "sh", "-c", WAITS_FOR_TERM)
     pooled.wait_for("started")
-    pooled.kill_server()
+    pooled.end_server()
     assert pooled.statuses() == ["allocated"], "the next command starts it again, and it knows"
     running.send_signal(signal.SIGTERM)
     assert running.wait(30) == 0
@@ -197,7 +186,7 @@ def test_a_run_outlives_a_server_that_is_killed(pooled: Machine) -> None:
 def test_a_cancelled_run_is_stopped(pooled: Machine) -> None:
     running = pooled.start("run", "--component", "research", "--gpus", "1", "--", "sh", "-c", WAITS_FOR_TERM)
     pooled.wait_for("started")
-    pooled.ok("request", "cancel", pooled.json_ids("research")[0])
+    pooled.ok("request", "cancel", pooled.requests("research")[0].id)
     _, err = running.communicate(timeout=30)
     assert pooled.wait_for("ended") == "ended"
     assert running.returncode == 1

@@ -120,7 +120,7 @@ def test_without_retries_research_fails_with_the_reason(machine):
     wait_until((machine.folder / "at-two").exists, what="research has done two epochs")
     machine.run(PRODUCTION, "production")
     code, _, err = outcome(research)
-    assert code == 1 and "StepPreempted: step train-0 was preempted in pool 'gpus'" in err
+    assert code == 1 and "StepPreempted: step train was preempted in pool 'gpus'" in err
 
 
 def test_what_a_killed_program_held_is_granted_to_the_next(machine):
@@ -244,7 +244,7 @@ def test_a_request_that_can_never_be_granted_fails_the_step_with_reasons(machine
 """
     )
     code, _, err = outcome(process)
-    assert code == 1 and "StepRejected: step large-0 can never run" in err and "2" in err
+    assert code == 1 and "StepRejected: step large can never run" in err and "2" in err
 
 
 def test_logs_and_results_lie_in_the_data_folder(machine):

@@ -205,7 +205,7 @@ def test_a_step_that_is_killed_leaves_none_of_its_helpers(start, tmp_path):
     pids = pids_of_step(tmp_path)
     os.kill(pids[0], signal.SIGKILL)
     out, err = process.communicate(timeout=60)
-    assert "StepFailed: step sleeper-0 was killed by SIGKILL" in err
+    assert "StepFailed: step sleeper was killed by SIGKILL" in err
     assert out.splitlines() == ["['released']", "['failed']"]
     wait_until_gone(pids)
 
@@ -236,7 +236,7 @@ def test_sigterm_to_a_step_from_outside_runs_its_callbacks(start, tmp_path):
     os.kill(pids[0], signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert "SIGTERM" in (tmp_path / "aborted").read_text()
-    assert "StepFailed: step sleeper-0 ended: the process was told to end" in err
+    assert "StepFailed: step sleeper ended: the process was told to end" in err
 
 
 @pytest.mark.parametrize(

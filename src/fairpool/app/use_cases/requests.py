@@ -111,7 +111,7 @@ def build(memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Ins
     if demand is None:
         assert profile is not None, "checked where the body was read"
         demand = Demand.of(profile.spec.demand)
-    queued_at = _place_of_retried(memory, reader, ask, subjects) if ask.retry_of else now
+    queued_at = _place_of_retried(memory, reader, ask, subjects) if ask.retry_of else memory.next_arrival(now)
     return Request(
         id=request,
         subjects=subjects,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 import click
+
+CLOCK_TOLERANCE_S: Final = 2.0
+"""Well below the shortest useful grace period."""
 
 
 class Finding(NamedTuple):
@@ -47,10 +51,29 @@ def _client(ctx: click.Context) -> list[Finding]:
         info = client.server()
         text = f"{client.url} answers: version {info.version}, {info.queued} queued, {info.active} active"
         found.append(Finding("server", "ok", text))
+        found += [_version(info.version), _clock((datetime.now(UTC) - info.now).total_seconds())]
     except ClientError as error:
         state = "ok" if error.message == "no local server is running" else "failed"
         found.append(Finding("server", state, error.message, error.hint))
     return found
+
+
+def _version(server: str) -> Finding:
+    from importlib import metadata
+
+    ours = metadata.version("fairpool")
+    if ours == server:
+        return Finding("version", "ok", f"{ours}, here and at the server")
+    told = f"{ours} here, {server} at the server"
+    return Finding("version", "warning", told, "install the same version, or: fairpool server stop")
+
+
+def _clock(ahead_s: float) -> Finding:
+    if abs(ahead_s) <= CLOCK_TOLERANCE_S:
+        return Finding("clock", "ok", "agrees with the server's")
+    which = "ahead of" if ahead_s > 0 else "behind"
+    told = f"{abs(ahead_s):.0f} s {which} the server's: deadlines are taken for others than they are"
+    return Finding("clock", "warning", told, "set the clock (timedatectl set-ntp true)")
 
 
 def _server_side() -> list[Finding]:

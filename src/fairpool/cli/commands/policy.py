@@ -11,6 +11,7 @@ from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
 from fairpool.cli.render import Column, Style
+from fairpool.cli.watching import show, watch_option
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
@@ -74,11 +75,16 @@ def attach(client: Client, pool: str, subject: str, style: Style, *, dry_run: bo
 @policy.command("list")
 @click.argument("pool", required=False)
 @click.option("--subject", help="Only policies of this subject.")
+@watch_option
 @printed
 @connected
-def list_(client: Client, pool: str | None, subject: str | None, style: Style) -> None:
+def list_(client: Client, pool: str | None, subject: str | None, style: Style, *, watch: bool) -> None:
     """List policies: all, those of a pool, or those of a subject."""
-    render.print_list(client.policies(pool=pool, subject=subject), COLUMNS, style, name="id")
+
+    def once() -> None:
+        render.print_list(client.policies(pool=pool, subject=subject), COLUMNS, style, name="id")
+
+    show(client, once, watch=watch)
 
 
 @policy.command("describe")

@@ -11,6 +11,7 @@ from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
 from fairpool.cli.render import Column, Style
+from fairpool.cli.watching import show, watch_option
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
@@ -77,15 +78,20 @@ def create(
 
 
 @pool.command("list")
+@watch_option
 @printed
 @connected
-def list_(client: Client, style: Style) -> None:
+def list_(client: Client, style: Style, *, watch: bool) -> None:
     """List pools with what is used, reserved and borrowed."""
-    found = client.pools()
-    if not found and style.format in ("table", "wide"):
-        note("no pools yet: fairpool pool create NAME --capacity '{\"gpu\": 8}'")
-        return
-    render.print_list(found, COLUMNS, style)
+
+    def once() -> None:
+        found = client.pools()
+        if not found and style.format in ("table", "wide"):
+            note("no pools yet: fairpool pool create NAME --capacity '{\"gpu\": 8}'")
+        else:
+            render.print_list(found, COLUMNS, style)
+
+    show(client, once, watch=watch)
 
 
 @pool.command("describe")
@@ -165,14 +171,15 @@ def delete(client: Client, pool: str, on_work: str | None, *, yes: bool, dry_run
     """Delete a pool. No running work is killed."""
     choice = on_work or "refuse"
     goes = client.delete_pool(pool, on_work=on_work or "let-go", dry_run=True)
-    with_it = [f"{len(goes.policies)} policies"] if goes.policies else []
-    with_it += [f"{len(goes.queued)} queued requests"] if goes.queued else []
-    with_it += [f"{len(goes.active)} running ones (they run on)"] if goes.active else []
+    subjects = [policy.subject for policy in client.policies(pool=pool) if policy.id in goes.policies]
+    with_it = [f"the {_some('policy', subjects)}"] if subjects else []
+    with_it += [f"the queued {_some('request', goes.queued)}"] if goes.queued else []
+    with_it += [f"the running {_some('request', goes.active)}, which run on"] if goes.active else []
     if dry_run:
         click.echo(f"pool {goes.pool} would be {goes.outcome}" + (f", with {', '.join(with_it)}" if with_it else ""))
         return
     if on_work is None and (goes.queued or goes.active):
-        client.delete_pool(pool, on_work=choice)  # refused, with the reason and what to say
+        client.delete_pool(pool, on_work=choice, dry_run=True)  # refused, with the reason and what to say
     question = f"Delete pool {goes.pool}" + (f", and with it {', '.join(with_it)}" if with_it else "") + "?"
     confirm(question, yes=yes)
     done = client.delete_pool(pool, on_work=choice)
@@ -182,15 +189,26 @@ def delete(client: Client, pool: str, on_work: str | None, *, yes: bool, dry_run
 @pool.command("requests")
 @click.argument("pool")
 @click.option("--view", type=click.Choice(("queued", "active", "all")), default="all")
-@click.option("--limit", type=int, default=100)
+@click.option("--limit", type=int, default=100, show_default=True)
+@watch_option
 @printed
 @connected
-def requests(client: Client, pool: str, view: str, limit: int, style: Style) -> None:
+def requests(client: Client, pool: str, view: str, limit: int, style: Style, *, watch: bool) -> None:
     """List the requests of a pool."""
     from fairpool.cli.commands.request import COLUMNS as REQUEST_COLUMNS
 
-    found = list(client.requests(pool=pool, view=view, limit=limit))
-    render.print_list(found, REQUEST_COLUMNS, style, name="id")
+    def once() -> None:
+        found = list(client.requests(pool=pool, view=view, limit=limit))
+        render.print_list(found, REQUEST_COLUMNS, style, name="id")
+
+    show(client, once, watch=watch)
+
+
+def _some(noun: str, names: list[str]) -> str:
+    """``policies team:a, team:b and 3 more``."""
+    nouns = noun if len(names) == 1 else "policies" if noun == "policy" else f"{noun}s"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{nouns} {', '.join(names[:5])}{more}"
 
 
 def _nodes(text: str) -> list[dict[str, object]]:

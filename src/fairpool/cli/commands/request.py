@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import confirm, connected, note, printed
 from fairpool.cli.render import Column, Style
+from fairpool.cli.watching import show, watch_option
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from fairpool.wire.requests import RequestView
 
 WATCH_S = 30.0
+EXPLAIN_EVERY_S = 5.0
 
 
 def _where(request: RequestView) -> str:
@@ -76,21 +79,17 @@ def request() -> None:
 @click.option("--run")
 @click.option("--label", multiple=True, metavar="KEY=VALUE")
 @click.option("--limit", type=int, default=100, show_default=True)
-@click.option("--watch", is_flag=True, help="Print again whenever something changes, until Ctrl-C.")
+@watch_option
 @printed
 @connected
 def list_(client: Client, view: str, limit: int, style: Style, *, watch: bool, **filters: str | None) -> None:
     """List requests: those that wait or hold something, unless --view says otherwise."""
     query = {"view": "all" if filters["status"] and view == "live" else view, **filters}
 
-    def show() -> None:
+    def once() -> None:
         render.print_list(list(client.requests(limit=limit, **query)), COLUMNS, style, name="id")
 
-    show()
-    if watch:
-        for _ in client.events(kind="request"):
-            click.clear()
-            show()
+    show(client, once, watch=watch)
 
 
 @request.command("describe")
@@ -151,16 +150,31 @@ def release(client: Client, request: str, reason: str, *, force: bool, yes: bool
 @click.argument("request")
 @connected
 def watch(client: Client, request: str) -> None:
-    """Follow a request until it ends."""
-    seen = client.request(request)
-    while True:
-        held = f" in {_where(seen)} {_devices(seen)}".rstrip() if seen.allocation else ""
-        click.echo(f"{datetime.now(UTC).astimezone():%H:%M:%S}  {seen.status.value}{held}")
-        if seen.status.is_final:
-            return
-        version = seen.version
-        while seen.version == version:
-            seen = client.request(seen.id, wait_s=WATCH_S, after_version=version)
+    """Follow a request until it ends: each status, and why it waits as that changes."""
+    from fairpool.cli.running.happenings import why
+
+    seen, said = client.request(request), ""
+    _print_status(seen)
+    while not seen.status.is_final:
+        waits = seen.status.value == "queued"
+        if waits and (reason := why(client, seen.id).text) != said:
+            said = reason
+            _print_moment(f"waiting: {said}")
+        before = seen.version
+        seen = client.request(seen.id, wait_s=EXPLAIN_EVERY_S if waits else WATCH_S, after_version=before)
+        if seen.version != before:
+            _print_status(seen)
+
+
+def _print_status(seen: RequestView) -> None:
+    held = f" in {_where(seen)} {_devices(seen)}".rstrip() if seen.allocation else ""
+    reasons = f": {'; '.join(reason.message for reason in seen.reasons)}" if seen.reasons else ""
+    _print_moment(f"{seen.status.value}{held}{reasons}")
+
+
+def _print_moment(text: str) -> None:
+    click.echo(f"{datetime.now(UTC).astimezone():%H:%M:%S}  {text}")
+    sys.stdout.flush()
 
 
 def _lines(found: RequestView) -> list[tuple[str, object]]:

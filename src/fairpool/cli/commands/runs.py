@@ -12,6 +12,7 @@ from fairpool.cli import render
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import connected, note, printed
 from fairpool.cli.render import Column, Style
+from fairpool.cli.watching import show, watch_option
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
@@ -38,11 +39,16 @@ def runs() -> None:
 @runs.command("list")
 @click.option("--limit", type=int, default=30, show_default=True)
 @click.option("--label", multiple=True, metavar="KEY=VALUE")
+@watch_option
 @printed
 @connected
-def list_(client: Client, limit: int, label: tuple[str, ...], style: Style) -> None:
+def list_(client: Client, limit: int, label: tuple[str, ...], style: Style, *, watch: bool) -> None:
     """List runs, the newest first."""
-    render.print_list(list(client.runs(limit=limit, label=label)), COLUMNS, style, name="id")
+
+    def once() -> None:
+        render.print_list(list(client.runs(limit=limit, label=label)), COLUMNS, style, name="id")
+
+    show(client, once, watch=watch)
 
 
 @runs.command("describe")

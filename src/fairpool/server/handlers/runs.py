@@ -41,7 +41,7 @@ async def _create(call: Call) -> Response:
     body, key = await call.body(RunCreate), call.idempotency_key
     new = runs.NewRun(name=body.name, kind=body.kind, stack=body.stack or "", user=body.user, labels=body.labels)
     made = await answered(
-        call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.create_run(tx, new, idempotency_key=key or ""))
+        call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.create_run(tx, new, idempotency_key=key or ""))
     )
     return _presented(made, status=201)
 
@@ -64,7 +64,7 @@ async def _update(call: Call) -> Response:
     body, ref = await call.body(RunUpdate), call.path["ref"]
     status = _status(body.status)
     changed = await answered(
-        call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.update_run(tx, ref, status=status, error=body.error))
+        call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.update_run(tx, ref, status=status, error=body.error))
     )
     return _presented(changed)
 
@@ -78,7 +78,7 @@ async def _create_step(call: Call) -> Response:
         log=body.log,
         details={"settings": {key: plain_amount(value) for key, value in body.settings.items()}},
     )
-    made = await answered(call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.create_step(tx, ref, new)))
+    made = await answered(call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.create_step(tx, ref, new)))
     view = _step(made, (), call.services.clock.now())
     return present(view, status=201, version=view.version, location=f"steps/{view.id}")
 
@@ -104,7 +104,7 @@ async def _update_step(call: Call) -> Response:
         error=body.error,
         checkpoint=body.checkpoint,
     )
-    changed = await answered(call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.update_step(tx, ref, change)))
+    changed = await answered(call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.update_step(tx, ref, change)))
     view = _step(changed, (), call.services.clock.now())
     return present(view, version=view.version)
 

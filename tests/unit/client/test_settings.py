@@ -1,0 +1,88 @@
+"""A setting comes from the flag, else the environment, else the project's file, else the user's; and says which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fairpool.client import settings
+from fairpool.client.errors import WrongSetting
+from fairpool.client.settings import Setting
+from fairpool.wire.problems import Exit
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Where the files of a project and of a user would be; the working folder is deep inside the project."""
+    work = tmp_path / "project" / "deep" / "er"
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    return {"project": tmp_path / "project" / settings.PROJECT_FILE, "user": tmp_path / "user.toml"}
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def resolved(
+    files: dict[str, Path], flags: dict[str, str | None] | None = None, environment: Mapping[str, str] | None = None
+) -> dict[str, Setting]:
+    return settings.resolve(flags, {"FAIRPOOL_CONFIG": str(files["user"]), **(environment or {})})
+
+
+def test_without_anything_there_are_defaults_and_no_server(files: dict[str, Path]) -> None:
+    found = resolved(files)
+    assert found == {name: Setting(value=value, source="default") for name, value in settings.DEFAULTS.items()}
+    assert "server" not in found
+
+
+def test_each_source_goes_before_the_next_and_is_named(files: dict[str, Path]) -> None:
+    write(files["user"], 'server = "http://user"')
+    assert resolved(files)["server"] == Setting(value="http://user", source=str(files["user"]))
+    write(files["project"], 'server = "http://project"')
+    assert resolved(files)["server"] == Setting(value="http://project", source=str(files["project"]))
+    told = {"FAIRPOOL_SERVER": "http://environment"}
+    assert resolved(files, None, told)["server"] == Setting(value="http://environment", source="environment")
+    assert resolved(files, {"server": "http://flag"}, told)["server"] == Setting(value="http://flag", source="flag")
+
+
+def test_sources_mix_setting_by_setting(files: dict[str, Path]) -> None:
+    write(files["user"], 'server = "http://user"\noutput = "json"')
+    found = resolved(files, {"token": "t", "server": None}, {"FAIRPOOL_OUTPUT": ""})
+    assert {name: setting.value for name, setting in found.items()} == {
+        "server": "http://user",
+        "output": "json",
+        "token": "t",
+        "workspace": "default",
+    }
+
+
+def test_tables_of_others_are_left_to_them(files: dict[str, Path]) -> None:
+    write(files["user"], "[server]\nport = 1\n")
+    assert "server" not in resolved(files)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("server = ", "config.toml"),
+        ("sever = 'x'", "unknown setting 'sever'"),
+        ("server = 7", "server is 7; possible: text"),
+        ("\x00", "config.toml"),
+    ],
+)
+def test_a_wrong_file_is_named_with_what_is_wrong(files: dict[str, Path], text: str, told: str) -> None:
+    write(files["project"], text)
+    with pytest.raises(WrongSetting, match=told) as caught:
+        resolved(files)
+    assert str(files["project"]) in caught.value.message
+    assert caught.value.exit_code == Exit.USAGE
+
+
+def test_a_file_that_cannot_be_read_is_named(files: dict[str, Path]) -> None:
+    files["user"].mkdir()
+    with pytest.raises(WrongSetting, match=str(files["user"])):
+        resolved(files)
