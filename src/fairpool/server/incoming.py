@@ -57,7 +57,7 @@ def nodes(field: str, specs: Iterable[NodeSpec]) -> tuple[Node, ...]:
 
 def _node(spec: NodeSpec) -> Node:
     return Node(
-        name=spec.name,
+        name=at("name", lambda given: check_name(given, what="node name"), spec.name),
         capacity=vector("capacity", spec.capacity),
         state=NodeState(spec.state),
         gpu_type=spec.gpu_type,
@@ -73,7 +73,7 @@ def demand(body: RequestCreate) -> Demand | None:
             raise InvalidInput(
                 f"a request has either 'parts' or '{other}'", field="parts", possible="parts that are not all equal"
             )
-        parts = tuple(vector(f"parts.{index}", part) for index, part in enumerate(body.parts))
+        parts = tuple(_part(f"parts.{index}", part) for index, part in enumerate(body.parts))
         if not parts:
             raise InvalidInput("a request needs at least one part", field="parts", possible="one or more")
         return at("parts", Demand, parts)
@@ -83,6 +83,12 @@ def demand(body: RequestCreate) -> Demand | None:
         return None
     part = vector("demand", body.demand)
     return at("demand", lambda one: Demand.of(one, body.node_count), part)
+
+
+def _part(field: str, units: Mapping[str, object]) -> Amounts:
+    part = vector(field, units)
+    at(field, Demand.of, part)  # refuses what no device could hold, and says which part it is
+    return part
 
 
 def name(field: str, text: str, *, what: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairpool.app.errors import InUse, NotFound
+from fairpool.app.errors import InUse
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
 from fairpool.core.ids import check_name
 from fairpool.core.policies import Policy, Subject, SubjectKind
 
@@ -31,9 +31,8 @@ class ComponentChange:
 
 def check_component(memory: Memory, subject: Subject) -> None:
     """Raise NotFound where the subject is a component that nobody registered."""
-    if subject.kind is SubjectKind.COMPONENT and memory.named(Kind.COMPONENT, subject.name) is None:
-        known = [component.name for component in memory.all(Kind.COMPONENT)]
-        raise NotFound("component", subject.name, candidates=known[:10])
+    if subject.kind is SubjectKind.COMPONENT:
+        check_known(memory, Kind.COMPONENT, [subject.name])
 
 
 def create(

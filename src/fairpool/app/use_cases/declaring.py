@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from fairpool.app.errors import Exists, Stale
+from fairpool.app.errors import Exists, NotFound, Stale
+from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Kind, Spec
 from fairpool.app.transaction import Transaction
 
@@ -16,6 +18,21 @@ def check_free(tx: Transaction, kind: Kind, name: str) -> None:
     """Raise Exists where an object of that kind has the name."""
     if tx.memory.named(kind, name) is not None:
         raise Exists(kind.value, name)
+
+
+def check_known(memory: Memory, kind: Kind, names: Iterable[str]) -> None:
+    """Raise NotFound for the first name that no object of that kind has."""
+    for name in names:
+        if memory.named(kind, name) is None:
+            known = [declared.name for declared in memory.all(kind)]
+            raise NotFound(kind.value, name, candidates=nearest(name, known))
+
+
+def nearest(name: str, known: Sequence[str]) -> list[str]:
+    """The known names that are most like this one."""
+    from difflib import get_close_matches  # only when somebody mistyped
+
+    return get_close_matches(name, known, n=3, cutoff=0.6)
 
 
 def check_version(declared: Declared[SpecT], expected: int | None) -> None:

@@ -9,7 +9,7 @@ from fairpool.app.errors import Exists
 from fairpool.app.records import Declared, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.components import check_component
-from fairpool.app.use_cases.declaring import changed, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_known, check_version, created
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain, plain_vector
 from fairpool.core.ids import PolicyId
@@ -37,10 +37,11 @@ class PolicyChange:
 def attach(tx: Transaction, pool: str, policy: Policy, *, dry_run: bool = False) -> Answer:
     """A policy on the pool that `pool` means; its id and pool are set here.
 
-    Raises NotFound (pool, component), Exists (one per subject and pool, S13), InvalidRules (S11).
+    Raises NotFound (pool, component, profile), Exists (one per subject and pool, S13), InvalidRules (S11).
     """
     target = tx.memory.pool(pool)
     check_component(tx.memory, policy.subject)
+    check_known(tx.memory, Kind.PROFILE, policy.profiles or ())
     name = f"{target.name}/{policy.subject}"
     if any(other.spec.subject == policy.subject for other in tx.memory.policies_of(target.spec.id)):
         raise Exists("policy", name, hint="one per subject and pool; 'fairpool policy update' changes it")
@@ -65,6 +66,7 @@ def update(
         for name in ("priority", "reserved", "limit", "weight", "dedicated", "grace_s", "min_runtime_s", "profiles")
         if (value := getattr(change, name)) is not None
     }
+    check_known(tx.memory, Kind.PROFILE, change.profiles or ())
     policy = replace(old.spec, **pick)
     if change.all_profiles:
         policy = replace(policy, profiles=None)

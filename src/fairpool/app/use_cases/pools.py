@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from fairpool.app.errors import InUse
+from fairpool.app.errors import InUse, NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, nearest
 from fairpool.app.use_cases.profiles import rename_pool as rename_in_profiles
 from fairpool.core import events as ev
-from fairpool.core.amounts import of, plain_vector
-from fairpool.core.errors import InvalidInput, InvalidRules
+from fairpool.core.amounts import get, of, plain_vector, show
+from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import PoolId, RequestId
 from fairpool.core.policies import check_rules
-from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState
+from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState, nominal_capacity
 from fairpool.core.requests import Status
 from fairpool.core.waiting import RequestClass
 
@@ -59,6 +59,7 @@ def create(tx: Transaction, pool: Pool, *, description: str = "", dry_run: bool 
     """A new pool; the id in `pool` is drawn here. Raises Exists, InvalidRules."""
     check_free(tx, Kind.POOL, pool.name)
     _check_nodes_free(tx.memory, pool)
+    check_known(tx.memory, Kind.COMPONENT, sorted(pool.components))
     pool = replace(pool, id=PoolId(tx.ids.new(Kind.POOL)))
     check_rules(pool, [])
     note: Document = {"description": description} if description else {}
@@ -85,6 +86,7 @@ def update(
     pool = _changed(old.spec, change)
     _check_nodes_free(tx.memory, pool)
     _check_reservations(tx.memory, pool)
+    check_known(tx.memory, Kind.COMPONENT, sorted(change.components or ()))
     note = old.note if change.description is None else {**old.note, "description": change.description}
     if dry_run:
         return lambda: replace(old, spec=pool, name=pool.name, note=note)
@@ -115,8 +117,7 @@ def update_node(
     old = tx.memory.pool(ref)
     names = [known.name for known in old.spec.nodes]
     if node not in names:
-        possible = ", ".join(names) or "none: the pool has no nodes"
-        raise InvalidInput(f"pool {old.name!r} has no node {node!r}", field="node", value=node, possible=possible)
+        raise NotFound("node", node, candidates=nearest(node, names) or names[:10])
     nodes = tuple(change(known) if known.name == node else known for known in old.spec.nodes)
     return update(tx, old.id, PoolChange(nodes=nodes), version=version, dry_run=dry_run)
 
@@ -225,8 +226,20 @@ def _changed(old: Pool, change: PoolChange) -> Pool:
 
 
 def _check_reservations(memory: Memory, pool: Pool) -> None:
-    """The error of S9 lists the reservations, which is `check_rules`' sum; a key that goes is named by it too."""
-    check_rules(pool, [policy.spec for policy in memory.policies_of(pool.id)])
+    """What policies promise and allow must still fit (S9). The error names the pool's key, which is what changed."""
+    policies = [policy.spec for policy in memory.policies_of(pool.id)]
+    try:
+        check_rules(pool, policies)
+    except InvalidRules as error:
+        _, _, key = error.field.partition(".")
+        promised = sum(get(policy.reserved, key) for policy in policies)
+        needed = max([promised, *(get(policy.limit, key) for policy in policies)])
+        raise InvalidRules(
+            error.message,
+            field="nodes" if pool.nodes else f"capacity.{key}",
+            value=show(get(nominal_capacity(pool), key)),
+            possible=f"{show(needed)} or more, or change the policies first",
+        ) from None
 
 
 def _check_nobody_names(memory: Memory, name: str) -> None:

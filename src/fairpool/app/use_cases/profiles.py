@@ -10,7 +10,7 @@ from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain_vector
-from fairpool.core.errors import InvalidRules
+from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import ProfileId
 from fairpool.core.policies import Profile
 from fairpool.core.requests import Demand
@@ -94,7 +94,10 @@ def rename_pool(tx: Transaction, name: str, names: Sequence[str]) -> None:
 
 
 def _checked(tx: Transaction, profile: Profile) -> Profile:
-    Demand.of(profile.demand)  # refuses what no device could hold
+    try:
+        Demand.of(profile.demand)  # refuses what no device could hold
+    except InvalidInput as error:
+        raise error.at("demand") from None
     if not profile.demand:
         raise InvalidRules("a profile asks for something", field="demand", possible='such as {"gpu": 1}')
     if not profile.pools:
