@@ -1,0 +1,62 @@
+"""What a round looks at grows with the kinds of waiting requests, not with their number."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairpool.core import events as ev
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.lanes import Lanes, Turn
+from fairpool.core.planner import decide
+from fairpool.core.requests import Status
+from fairpool.core.world import World
+from fairpool.testing import builders as make
+
+
+def _crowd(waiting: int, kinds: int) -> World:
+    """A full pool, and `waiting` requests of as many `kinds` (each asks for another number of GPUs)."""
+    world = make.world(make.pool("p", {"gpu": 64}), make.policy())
+    for i in range(64):
+        world.apply(ev.Submitted(request=make.request(f"running{i}")), make.START)
+    for i in range(waiting):
+        asked = make.request(f"waiting{i}", "team:t", {"gpu": 1 + i % kinds}, queued_at=Instant(1 + i))
+        world.apply(ev.Submitted(request=asked), make.START)
+    decide(world, make.START)
+    return world
+
+
+def _turns_after_one_end(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """(requests considered, requests granted) in the round that follows the end of one request."""
+    seen: list[Turn] = []
+    plain = Lanes.next
+
+    def counting(lanes: Lanes) -> Turn | None:
+        turn = plain(lanes)
+        if turn is not None:
+            seen.append(turn)
+        return turn
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lanes, "next", counting)
+        now = Instant(SECOND)
+        world.apply(ev.Ended(request=RequestId("running0"), how=Status.RELEASED), now)
+        granted = decide(world, now).grants
+    return len(seen), len(granted)
+
+
+@pytest.mark.parametrize("waiting", [10, 1_000, 20_000])
+def test_ten_kinds_cost_eleven_looks_however_many_wait(waiting: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _turns_after_one_end(_crowd(waiting, kinds=10), monkeypatch) == ((10 if waiting == 10 else 11), 1)
+
+
+def test_a_round_looks_at_nobody_in_a_pool_where_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _crowd(100, kinds=10)
+    world.apply(ev.PoolSet(pool=make.pool("q", {"gpu": 1})), make.START)
+    world.apply(ev.PolicySet(policy=make.policy(pool="q", subject="team:u")), make.START)
+    decide(world, make.START)
+    seen: list[object] = []
+    monkeypatch.setattr(Lanes, "next", lambda lanes: seen.append(lanes))
+    now = Instant(SECOND)
+    world.apply(ev.Submitted(request=make.request("elsewhere", "team:u", queued_at=now)), now)
+    decide(world, now)
+    assert len(seen) == 1, "only pool q was served"
