@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -136,3 +137,8 @@ def told_at(records: Records, request: RequestView) -> datetime | None:
     if request.eviction is None:
         return None
     return next((entry.at for entry in records.history(request) if entry.what == RequestStatus.PREEMPTING), None)
+
+
+def self_contained(svg: str) -> str:
+    """Without the fonts that it would fetch from elsewhere: whoever looks has a monospaced one."""
+    return re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)

@@ -56,7 +56,7 @@ class Records:
 
     def look(self, at: datetime) -> None:
         """Ask the server."""
-        requests = sorted(self.client.requests(view="all"), key=lambda request: request.queued_at)
+        requests = sorted(self.client.requests(view="all"), key=lambda request: (request.queued_at, request.created_at))
         steps = {step.id: step for run in self.client.runs() for step in self.client.run(run.id).steps}
         works: dict[str, Work] = {}
         for request in requests:
@@ -76,9 +76,10 @@ class Records:
         return sorted(self.client.history_of("request", request.id), key=lambda entry: entry.id)
 
     def log(self, work: Work) -> str:
-        """What a piece of work has written."""
-        step = self.client.step(work.now.step) if work.now.step else None
-        return _read(self._path(step))
+        """What a step has written, in all of its attempts: each has a log of its own, `NAME.ATTEMPT.log`."""
+        last = Path(self.client.step(work.now.step or "").log or "")
+        name, _, _ = last.name.removesuffix(".log").rpartition(".")
+        return "".join(_read(last.with_name(f"{name}.{attempt}.log")) for attempt in range(1, len(work.requests) + 1))
 
     def borrowed(self, request: RequestView) -> bool:
         """Whether the server ever said that the request used more than its policy's reservation."""

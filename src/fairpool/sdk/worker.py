@@ -52,6 +52,7 @@ class AbortWatch(threading.Thread):
         self._unwind = False
         self._unwinding = threading.Event()
         self._over = threading.Event()
+        self._called = threading.Event()
 
     def listen(self) -> None:
         """Install the signal handler (main thread only) and start."""
@@ -66,6 +67,11 @@ class AbortWatch(threading.Thread):
     def step_is_over(self) -> None:
         """From now on a call to end raises nothing: the function has returned, and what came of it is being stored."""
         self._over.set()
+
+    def let_callbacks_finish(self) -> None:
+        """A step that notices by itself that it must end may be gone before its callbacks have saved anything."""
+        if self._context._aborting.is_set():
+            self._called.wait(self._context.seconds_left)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
         if self._unwind and not self._over.is_set() and not self._unwinding.is_set():
@@ -82,6 +88,7 @@ class AbortWatch(threading.Thread):
                 callback()
             except Exception:  # noqa: BLE001 (one callback's failure must not keep the others from saving)
                 sys.stderr.write(f"fairpool: an abort callback failed:\n{traceback.format_exc()}")
+        self._called.set()
         if not self._context._cooperates:
             self._unwind = True
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
@@ -235,6 +242,7 @@ def main(arguments: list[str]) -> int:
         outcome = run_order(order, store, watch)
     except StepAborted as aborted:  # it came while another exception was on its way out
         outcome = Outcome(ending=Ending.ABORTED, text=str(aborted))
+    watch.let_callbacks_finish()
     store.write(order.outcome, outcome.to_json())
     codes = {Ending.COMPLETED: EXIT_COMPLETED, Ending.FAILED: EXIT_FAILED, Ending.ABORTED: EXIT_ABORTED}
     return codes[outcome.ending]

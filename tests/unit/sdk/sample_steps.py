@@ -104,6 +104,27 @@ def train(marks: str, epochs: int) -> list[tuple[int, int]]:
 
 
 @step(settings=gpus(1))
+def leaves_before_its_callback(marks: str) -> None:
+    """Notices by itself that it must end, and is gone before its callback has saved."""
+    context, gone = get_step_context(), threading.Event()
+
+    @context.on_abort
+    def save() -> None:
+        assert gone.wait(30)
+        for _ in range(20):  # until the step's own code has had every chance to end the process
+            idle()
+        Path(marks, "saved").touch()
+
+    Path(marks, "started").touch()
+    try:
+        while True:
+            context.raise_if_aborting()
+            idle()
+    finally:
+        gone.set()
+
+
+@step(settings=gpus(1))
 def saves_when_told(marks: str) -> None:
     """Never asks whether it must end; only its callback saves."""
     context = get_step_context()

@@ -213,6 +213,21 @@ def test_without_retries_a_preempted_step_fails_naming_pool_policy_and_taker(ser
     assert (tmp_path / "finally").exists()
 
 
+def test_a_step_that_leaves_by_itself_is_not_gone_before_its_callbacks_have_saved(serve, tmp_path):
+    server = serve(gpus=1)
+
+    @pipeline
+    def learn() -> None:
+        future = s.leaves_before_its_callback.submit(str(tmp_path))
+        wait_until(lambda: (tmp_path / "started").exists(), what="the step runs")
+        server.preempt(server.of("leaves_before_its_callback")[0].id)
+        future.result()
+
+    with pytest.raises(StepPreempted):
+        learn()
+    assert (tmp_path / "saved").exists()
+
+
 def test_a_step_that_does_not_let_go_is_killed_at_the_deadline(serve, tmp_path):
     server = serve(gpus=1)
 
