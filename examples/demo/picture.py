@@ -25,10 +25,13 @@ def live(records: Records, policies: Sequence[PolicyView], told: Sequence[str], 
 
 
 def _legend() -> Text:
-    return Text.assemble(
-        ("pool gpus: 4 pretend GPUs  ", "bold"), ("█", IN_SHARE), " in its share  ", ("▓", BORROWED), " borrowed  ",
-        ("▒", LEAVING), " letting go  ", ("·", WAITING), " waiting",
-    )  # fmt: skip
+    return Text.assemble(("pool gpus: 4 pretend GPUs  ", "bold"), *_key())
+
+
+def _key() -> list[str | tuple[str, str]]:
+    signs = {"█": (IN_SHARE, "in its share"), "▓": (BORROWED, "borrowed"), "▒": (LEAVING, "letting go")}
+    signs["·"] = (WAITING, "waiting")
+    return [part for sign, (style, word) in signs.items() for part in ((sign, style), f" {word}  ")]
 
 
 def _policies(policies: Sequence[PolicyView]) -> Table:
@@ -98,7 +101,8 @@ def timeline(records: Records, width: int) -> RenderableType:
                     if at + offset < columns:
                         cells[at + offset] = (str(index), f"bold reverse {cells[at + offset][1]}".strip())
         table.add_row(work.subject.removeprefix("team:"), work.name, Text.assemble(*cells))
-    return Group(Text("Who held what, and when (seconds; the figures in the bars are GPUs)", style="bold"), table)
+    title = Text("Who held what, and when (seconds across; the figures in the bars are GPUs)", style="bold")
+    return Group(title, Text.assemble(*_key()), table)
 
 
 def _scale(lasted: timedelta, columns: int) -> Text:

@@ -81,6 +81,12 @@ class Records:
         name, _, _ = last.name.removesuffix(".log").rpartition(".")
         return "".join(_read(last.with_name(f"{name}.{attempt}.log")) for attempt in range(1, len(work.requests) + 1))
 
+    def cause(self, evicted: RequestView) -> str:
+        """For whom a request was evicted."""
+        of = evicted.eviction.cause if evicted.eviction is not None else None
+        found = (work for work in self.works if any(request.id == of for request in work.requests))
+        return next((f"{work.name} ({work.subject})" for work in found), "nobody")
+
     def borrowed(self, request: RequestView) -> bool:
         """Whether the server ever said that the request used more than its policy's reservation."""
         return any(not inside for _, inside in self.shares.get(request.id, []))

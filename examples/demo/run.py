@@ -173,7 +173,7 @@ def _sentence(records: Records, work: Work) -> str:
         borrows = request.allocation is not None and request.allocation.in_share is False
         return f"{who} gets GPU {gpus}{', borrowed' if borrows else ', in its share'}"
     if request.status is RequestStatus.PREEMPTING:
-        return f"{who} is told to let go of GPU {gpus}: {records.history(request)[-1].cause}"
+        return f"{who} is told to let go of GPU {gpus} for {records.cause(request)}"
     return f"{who} {request.status}"
 
 
