@@ -10,6 +10,7 @@ from typing import TypeVar
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.ports import Reader
 from fairpool.app.records import AnyDeclared, Kind, Page, RunRecord, StepRecord
+from fairpool.app.use_cases.declaring import nearest as near
 from fairpool.core.ids import RequestId
 from fairpool.server.calls import Call, invalid
 
@@ -41,6 +42,8 @@ def one(kind: str, ref: str, matches: Sequence[Found], name: Callable[[Found], s
 def declared(reader: Reader, kind: Kind, ref: str) -> AnyDeclared:
     """The declared object that `ref` means. Raises NotFound or Ambiguous."""
     matches = reader.declared.match(kind, ref)
+    if not matches:
+        raise NotFound(kind.value, ref, candidates=near(ref, [known.name for known in reader.declared.all(kind)]))
     return one(kind.value, ref, matches, lambda match: f"{match.id} ({match.name})")
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_PATH_PARTS = 12
+"""Parts of a path that a message repeats: what lies deeper is nested on purpose."""
+
 _SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 
@@ -117,6 +120,7 @@ _POSSIBLE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "string_too_long": ("too long", "at most {max_length} characters"),
         "too_long": ("too many", "at most {max_length}"),
         "literal_error": ("not one of them", "{expected}"),
+        "recursion_depth_exceeded": ("nested too deeply", "a flatter object"),
         "enum": ("not one of them", "{expected}"),
     }
 )
@@ -129,7 +133,7 @@ def _path(location: tuple[int | str, ...]) -> str:
     # Pydantic names the members of a union ("function-before…", "int") at the end of a location, and says of a key
     # that it is one: no parts of the path.
     parts = [part for part in location if part != "[key]" and not str(part).startswith("function-")]
-    return ".".join(shown(part) for part in parts)
+    return ".".join(shown(part) for part in parts[:_PATH_PARTS]) + (".…" if len(parts) > _PATH_PARTS else "")
 
 
 def _fields_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

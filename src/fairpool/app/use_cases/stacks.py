@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fairpool.app.errors import InUse, NotFound
+from fairpool.app.errors import InUse
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
@@ -117,10 +117,5 @@ def ensure_defaults(tx: Transaction) -> Callable[[], None]:
 
 
 def _component(memory: Memory, ref: str) -> str:
-    if memory.named(Kind.COMPONENT, ref) is None:
-        try:
-            return memory.document(Kind.COMPONENT, ref).name
-        except NotFound:
-            known = [component.name for component in memory.all(Kind.COMPONENT)]
-            raise NotFound("component", ref, candidates=known[:10]) from None
-    return ref
+    found = memory.named(Kind.COMPONENT, ref) or memory.document(Kind.COMPONENT, ref)
+    return found.name
