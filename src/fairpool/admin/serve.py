@@ -96,9 +96,10 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
                 ready()
                 return
             sys.setswitchinterval(_SWITCH_S)
-            _begin_log(directory if options.log_to_file else None, settings.log_level)
+            with _using(directory):
+                _begin_log(directory if options.log_to_file else None, settings.log_level)
+                token = _token(directory)
             listening = _listen(settings)
-            token = _token(directory)
             with build(settings, token) as runtime:
                 _tune_collector()
                 server = Process(
@@ -129,13 +130,25 @@ def _idle_s(settings: Settings, *, in_background: bool) -> float | None:
     return DEFAULT_IDLE_S
 
 
-def _own_directory(directory: Path) -> Path:
+@contextlib.contextmanager
+def _using(directory: Path) -> Iterator[None]:
+    """Within the block, what goes wrong with a file is said of the folder."""
     try:
+        yield
+    except OSError as error:
+        where = error.filename2 or error.filename or directory
+        told = f"the data folder cannot be used: {where}: {error.strerror}; FAIRPOOL_DATA_DIR names another"
+        raise CannotServe(told) from None
+
+
+def _own_directory(directory: Path) -> Path:
+    with _using(directory):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(directory, os.W_OK | os.X_OK):
             raise PermissionError(13, "not writable", str(directory))
-    except OSError as error:
-        raise CannotServe(f"the data folder cannot be used: {error}; FAIRPOOL_DATA_DIR names another") from None
+        os.close(os.open(directory / local_server.LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if (directory / local_server.SERVER_FILE).is_dir():
+            raise IsADirectoryError(21, "Is a directory", str(directory / local_server.SERVER_FILE))
     return directory
 
 

@@ -106,7 +106,7 @@ def read_token(directory: Path) -> str | None:
     """The token of the folder's server, or None where there is none yet."""
     try:
         return (directory / TOKEN_FILE).read_text("utf-8").strip() or None
-    except OSError:
+    except (OSError, ValueError):  # or it is no text
         return None
 
 
