@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairpool.client.api import Client
 from fairpool.client.errors import NoServer
-from fairpool.client.settings import Setting, resolve
+from fairpool.client.settings import Setting, resolve, token_for
 from fairpool.client.transport import Address, Transport
 from fairpool.wire import local_server
 
@@ -21,8 +21,7 @@ def connect(flags: Mapping[str, str | None] | None = None, *, start: bool = True
     settings = resolve(flags)
     server = settings.get("server")
     if server is not None:
-        token = settings.get("token")
-        return Client(Transport(server.value, token.value if token else None))
+        return Client(Transport(server.value, token_for(server, settings.get("token"))))
     return local(local_server.data_dir(), settings.get("token"), start=start)
 
 

@@ -67,6 +67,24 @@ def resolve(
     return found
 
 
+def token_for(server: Setting, token: Setting | None, environment: Mapping[str, str] | None = None) -> str | None:
+    """The token to show that server, where there is one.
+
+    Raises WrongSetting for a token of the user's own file and a server that only a project's file names: that file came
+    with the project, from anybody, and must not be able to ask for the token.
+    """
+    own = user_file(environment)
+    if token is None:
+        return None
+    named_by_user = server.source in ("flag", "environment", str(own)) or _from_file(own).get("server") == server.value
+    if token.source == str(own) and not named_by_user:
+        raise WrongSetting(
+            f"the server {server.value} is named by {server.source}; the token in {own} is not shown to it",
+            hint=f"if you trust that server: fairpool context use {server.value}, or set FAIRPOOL_TOKEN",
+        )
+    return token.value
+
+
 def _from_file(path: Path) -> dict[str, str]:
     try:
         said = tomllib.loads(path.read_text("utf-8"))

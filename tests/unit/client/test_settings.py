@@ -60,6 +60,30 @@ def test_sources_mix_setting_by_setting(files: dict[str, Path]) -> None:
     }
 
 
+def _shown(files: dict[str, Path], environment: Mapping[str, str] | None = None) -> str | None:
+    told = {"FAIRPOOL_CONFIG": str(files["user"]), **(environment or {})}
+    found = settings.resolve(None, told)
+    return settings.token_for(found["server"], found.get("token"), told)
+
+
+def test_a_users_token_is_not_shown_to_a_server_that_only_a_project_names(files: dict[str, Path]) -> None:
+    write(files["user"], 'server = "http://own"\ntoken = "secret"')
+    write(files["project"], 'server = "http://elsewhere"')
+    with pytest.raises(WrongSetting, match="http://elsewhere") as caught:
+        _shown(files)
+    assert "secret" not in f"{caught.value.message}{caught.value.hint}"
+
+
+def test_a_users_token_is_shown_to_the_servers_that_the_user_names(files: dict[str, Path]) -> None:
+    write(files["user"], 'server = "http://own"\ntoken = "secret"')
+    assert _shown(files) == "secret"
+    assert _shown(files, {"FAIRPOOL_SERVER": "http://other"}) == "secret"
+    write(files["project"], 'server = "http://own"')
+    assert _shown(files) == "secret", "the project names the same one"
+    write(files["project"], 'server = "http://elsewhere"')
+    assert _shown(files, {"FAIRPOOL_TOKEN": "for this call"}) == "for this call"
+
+
 def test_tables_of_others_are_left_to_them(files: dict[str, Path]) -> None:
     write(files["user"], "[server]\nport = 1\n")
     assert "server" not in resolved(files)
