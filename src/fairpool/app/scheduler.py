@@ -41,6 +41,9 @@ _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 LEADER_TTL_S = 15.0
+GATHER_S = 0.002
+"""How long a round waits for as many calls as the last one had."""
+
 MAX_WAITING = 20_000
 """Commands that may wait for the next round; more are refused, so that memory and waiting times stay bounded."""
 
@@ -320,6 +323,7 @@ class SchedulerLoop:
         return work.future
 
     def _run(self) -> None:
+        last = 0
         while True:
             with self._condition:
                 while not self._waiting and not self._stopping:
@@ -328,8 +332,15 @@ class SchedulerLoop:
                         break
                 if self._stopping and not self._waiting:
                     return
+                self._gather(last)
+                last = len(self._waiting)
                 batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
             self._scheduler.cycle(batch)
+
+    def _gather(self, expected: int) -> None:
+        """Those who were answered in the last round are about to call again: a round costs hardly more for them all."""
+        if 0 < len(self._waiting) < expected:
+            self._condition.wait_for(lambda: len(self._waiting) >= expected or self._stopping, GATHER_S)
 
     def _idle_s(self) -> float:
         wake_at = self._scheduler.wake_at

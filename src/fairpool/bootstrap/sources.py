@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import threading
@@ -21,6 +22,7 @@ _TICKS_PER_S: Final = 4
 _SINCE: Final = 1_704_067_200  # 2024-01-01 UTC, in seconds: 7 letters of quarter seconds last until 2296
 _TIME_PAIRS: Final = 4
 _RANDOM_PAIRS: Final = 6
+_RESERVE_BYTES: Final = 5_000
 _STEP_BYTES: Final = 5
 """How far apart two ids of one tick may be: not to be guessed, and room for a million of them."""
 
@@ -46,6 +48,7 @@ class TimeOrderedIds:
         self._tick = 0
         self._spelled_tick = ""
         self._last = 0
+        self._reserve = io.BytesIO()
         self._drawing = threading.Lock()
 
     def new(self, kind: Kind) -> str:
@@ -56,9 +59,17 @@ class TimeOrderedIds:
                 self._tick, self._spelled_tick = tick, _spelled(tick, _TIME_PAIRS)
                 self._last = secrets.randbits(10 * _RANDOM_PAIRS - 1)  # half stays free for those that follow
             else:
-                self._last += 1 + int.from_bytes(os.urandom(_STEP_BYTES))
+                self._last += 1 + int.from_bytes(self._random(_STEP_BYTES))
             # The first letter is a zero for centuries to come: prefixes that people type need not begin with it.
             return self._spelled_tick[1:] + _spelled(self._last, _RANDOM_PAIRS)
+
+    def _random(self, size: int) -> bytes:
+        drawn = self._reserve.read(size)
+        if len(drawn) < size:
+            # Many at a time: each call of the system lets another thread have its turn, and ids are drawn in loops.
+            self._reserve = io.BytesIO(os.urandom(_RESERVE_BYTES))
+            drawn = self._reserve.read(size)
+        return drawn
 
 
 def _spelled(number: int, pairs: int) -> str:

@@ -82,7 +82,13 @@ def demand(body: RequestCreate) -> Demand | None:
             raise InvalidInput("missing", field="demand", possible='what one part needs, such as {"gpu": 1}')
         return None
     part = vector("demand", body.demand)
-    return at("demand", lambda one: Demand.of(one, body.node_count), part)
+    return at("demand", lambda one: _equal_parts(one, body.node_count), part)
+
+
+@lru_cache(maxsize=10_000)
+def _equal_parts(part: Amounts, count: int) -> Demand:
+    """The same few demands make all the requests; equal ones that are one object are also told apart faster."""
+    return Demand.of(part, count)
 
 
 def _part(field: str, units: Mapping[str, object]) -> Amounts:

@@ -280,3 +280,20 @@ def test_a_work_item_that_only_asks_changes_nothing_even_where_it_fails(office: 
     office.scheduler.cycle([work])
     assert isinstance(work.future.exception(), KeyError)
     assert len(office.store.batches) == batches
+
+
+def test_a_round_waits_for_as_many_calls_as_the_last_one_had_and_a_stop_waits_for_nobody(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "GATHER_S", 3600)
+    loop = SchedulerLoop(office.scheduler, office.clock)
+    together = [loop.do("alice", submit(ask())) for _ in range(2)]
+    loop.start()
+    assert [future.result(timeout=30).status for future in together] == [Status.ALLOCATED] * 2
+    commits = len(office.store.batches)
+    again = [loop.do("alice", submit(ask())) for _ in range(2)]
+    assert [future.result(timeout=30).status for future in again] == [Status.ALLOCATED] * 2
+    assert len(office.store.batches) == commits + 1
+    last = loop.do("alice", submit(ask()))
+    loop.stop()
+    assert last.result(timeout=30).status is Status.ALLOCATED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from fairpool.app.errors import Ambiguous, AppError, Conflict, NotFound
 from fairpool.app.leases import DEFAULT_LEASE_S
@@ -137,6 +138,7 @@ def own_wait_timeout_s(record: RequestRecord) -> int | None:
     return None if timeout_s is None else timeout_s - _since_s(record.request.queued_at, record.submission.created_at)
 
 
+@lru_cache(maxsize=10_000)
 def with_step_slot(demand: Demand) -> Demand:
     """S1: every request takes one `step_run`, said by the server and never by the author."""
     first = of({**dict(demand.parts[0]), STEP_RUN: WHOLE})
