@@ -22,7 +22,7 @@ class Memory:
     def __init__(self, stored: Stored, now: Instant) -> None:
         self.world = World.restore(stored.snapshot)
         self.live: dict[RequestId, RequestRecord] = dict(stored.live)
-        self.ended: dict[RequestId, RequestRecord] = {}  # those that became final in this cycle
+        self.ended: dict[RequestId, RequestRecord] = {}  # those that became final in this round
         self.leases = LeaseBook(((record.id, record.lease) for record in self.live.values() if record.lease), now)
         self.runtimes = Runtimes()
         for held in self.world.allocations.values():
@@ -39,7 +39,7 @@ class Memory:
             self.put(declared)
 
     def record(self, request: RequestId) -> RequestRecord | None:
-        """A live request, or one that ended in this cycle."""
+        """A live request, or one that ended in this round."""
         return self.live.get(request) or self.ended.get(request)
 
     def next_arrival(self, now: Instant) -> Instant:
@@ -56,7 +56,7 @@ class Memory:
             self.retries[record.submission.retry_of] = record.id
 
     def leave(self, request: RequestId) -> RequestRecord:
-        """A request is final; it is remembered until the end of the cycle where it is put into `ended`."""
+        """A request is final; it is remembered until the end of the round where it is put into `ended`."""
         record = self.live.pop(request)
         self.leases.end(request)
         self.runtimes.end(request)

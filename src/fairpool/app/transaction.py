@@ -1,4 +1,4 @@
-"""One cycle's changes: what commands and the decision say, in memory at once and in the batch to be committed."""
+"""One round's changes: what commands and the decision say, in memory at once and in the batch to be committed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEDULER = "scheduler"
 
 
 class Transaction:
-    """Changes of one cycle. Everything here changes memory; nothing is true until the batch is committed."""
+    """Changes of one round. Everything here changes memory; nothing is true until the batch is committed."""
 
     def __init__(self, memory: Memory, ids: IdSource, reader: Reader, now: Instant) -> None:
         self.memory = memory
@@ -115,11 +115,11 @@ class Transaction:
         self._steps[step.id] = step
 
     def run_in_progress(self, run: str) -> RunRecord | None:
-        """A run as this cycle has changed it already."""
+        """A run as this round has changed it already."""
         return self._runs.get(run)
 
     def step_in_progress(self, step: str) -> StepRecord | None:
-        """A step as this cycle has changed it already."""
+        """A step as this round has changed it already."""
         return self._steps.get(step)
 
     def use_key(self, kind: Kind, key: str, object_id: str, fingerprint: str) -> None:
@@ -127,7 +127,7 @@ class Transaction:
         self._keys[kind, key] = KeyUse(key=key, kind=kind, object=object_id, fingerprint=fingerprint, at=self.now)
 
     def key(self, kind: Kind, key: str) -> KeyUse | None:
-        """What an idempotency key was used for, in this cycle or before."""
+        """What an idempotency key was used for, in this round or before."""
         return self._keys.get((kind, key)) or self.reader.requests.key(kind, key)
 
     # ---- requests ---------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class Transaction:
         self.restate(evict.request, replace(state, status=Status.PREEMPTING, grant=grant), cause=what, after=after)
 
     def batch(self, renewed: tuple[tuple[RequestId, Lease], ...]) -> Batch:
-        """Everything that this cycle changed."""
+        """Everything that this round changed."""
         sequence = self.world.sequence
         return Batch(
             put=tuple(self._put.values()),
