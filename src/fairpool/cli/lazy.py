@@ -74,4 +74,5 @@ def _resolve(
             ]
             if near:
                 raise click.UsageError(f"no command {args[0]!r}: did you mean {near[0]!r}?", ctx) from None
+            raise click.UsageError(f"no command {args[0]!r}; possible: {', '.join(known)}", ctx) from None
         raise error from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -14,6 +13,7 @@ import click
 from fairpool.cli.render import FORMATS, Style
 
 if TYPE_CHECKING:
+    import yaml
     from pydantic import BaseModel
 
     from fairpool.client.api import Client
@@ -78,22 +78,48 @@ def dry_run(function: Function) -> Function:
 
 def data(text: str, *, option: str) -> dict[str, Any]:
     """What an option says in JSON or YAML: an object. Raises UsageError with line and column."""
-    import yaml
+    from fairpool.wire.text import MalformedText, loads
 
     try:
-        value = json.loads(text)
-    except ValueError:
-        try:
-            value = yaml.safe_load(text)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark
-            where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-            raise click.UsageError(f"{option} is neither JSON nor YAML: {where}{error.problem}") from None
-        except yaml.YAMLError as error:
-            raise click.UsageError(f"{option} is neither JSON nor YAML: {error}") from None
+        value = loads(text)
+    except MalformedText:
+        value = _yaml(text, option)
     if not isinstance(value, dict):
         raise click.UsageError(f"{option} is {text!r}; possible: an object such as '{{\"gpu\": 8}}' or 'gpu: 8'")
     return value
+
+
+def _yaml(text: str, option: str) -> object:
+    import yaml
+
+    try:
+        for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
+            _check_keys(node, option)
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+        raise click.UsageError(f"{option} is neither JSON nor YAML: {where}{error.problem}") from None
+    except yaml.YAMLError as error:
+        raise click.UsageError(f"{option} is neither JSON nor YAML: {str(error).partition(chr(10))[0]}") from None
+    except (ValueError, RecursionError):  # such as a date that no calendar has
+        raise click.UsageError(f"{option} is neither JSON nor YAML: it holds a value that cannot be read") from None
+
+
+def _check_keys(node: yaml.Node, option: str) -> None:
+    """Refuse a key that a mapping has twice: YAML would take the last one and say nothing."""
+    import yaml
+
+    inner = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else []
+    seen: set[str] = set()
+    for key in inner[::2]:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in seen:
+                where = f"line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
+                raise click.UsageError(f"{option}: {where}: the key {key.value!r} is there twice")
+            seen.add(key.value)
+    for part in inner or (node.value if isinstance(node, yaml.SequenceNode) else []):
+        _check_keys(part, option)
 
 
 def pairs(texts: tuple[str, ...], *, option: str) -> dict[str, str]:

@@ -7,16 +7,18 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.client import BadStatusLine
 from typing import TypeVar
 from uuid import uuid4
 
 import urllib3
 from pydantic import BaseModel
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, LocationParseError
 
-from fairpool.client.errors import NotUnderstood, Problem, Unreachable
+from fairpool.client.errors import NotUnderstood, Problem, Unreachable, WrongSetting
 from fairpool.wire.problems import MEDIA_TYPE, Slug
 from fairpool.wire.problems import Problem as Document
+from fairpool.wire.reading import printable
 from fairpool.wire.routes import ROUTES
 from fairpool.wire.text import loads
 
@@ -63,7 +65,7 @@ class Transport:
         self._pool.clear()
 
     def _move(self, address: Address) -> None:
-        url, token = address
+        url, token = _checked(address)
         self.url = url.rstrip("/")
         # A new dictionary, so that a call on another thread sees the old headers or the new ones.
         told = {"Authorization": f"Bearer {token}"} if token else {}
@@ -125,6 +127,10 @@ class Transport:
     ) -> bytes:
         """As `call`, without reading the answer."""
         known = ROUTES[route]
+        empty = [name for name, value in (path or {}).items() if not value]
+        if empty:
+            told = f"{known.method} {known.template} is asked of '': possible: a name, an id or a unique id prefix"
+            raise Problem(Document(type=Slug.INVALID, status=422, detail=told))
         headers: dict[str, str] = {}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -155,7 +161,7 @@ class Transport:
                 if last or not (safe or _never_sent(error)):
                     raise Unreachable(
                         f"no answer from {base}: {_why(error)}",
-                        hint="fairpool doctor shows which server is meant and why",
+                        hint=_WHICH,
                     ) from None
                 _back_off(attempt, None)
                 if _never_sent(error):
@@ -224,9 +230,27 @@ def _problem(response: urllib3.BaseHTTPResponse) -> Problem:
             return Problem(Document.model_validate(json.loads(response.data)))
         except ValueError:
             pass
-    text = response.data[:200].decode("utf-8", "replace").strip()
-    detail = f"the server answered {response.status}{': ' + text if text else ''}"
-    return Problem(Document(type="", status=response.status, detail=detail))
+    text = response.data[:200].decode("utf-8", "replace").strip().partition("\n")[0]
+    detail = f"the server answered {response.status}, not as Fairpool does{': ' + printable(text) if text else ''}"
+    return Problem(Document(type="", status=response.status, detail=detail, help=_WHICH))
+
+
+_WHICH = "fairpool doctor shows which server is meant and why"
+
+
+def _checked(address: Address) -> Address:
+    """Raises WrongSetting for what cannot be the address of a server, or a token of one."""
+    url, token = address
+    try:
+        parts = urllib3.util.parse_url(url)
+    except LocationParseError:
+        parts = urllib3.util.Url()
+    if parts.scheme not in ("http", "https") or not parts.host:
+        possible = "http(s)://HOST:PORT, or local"
+        raise WrongSetting(f"the server {printable(url)!a} is no address; possible: {possible}", hint=_WHICH)
+    if token and not (token.isascii() and token.isprintable()):
+        raise WrongSetting("the token holds characters that no token has", hint="fairpool doctor shows where it is set")
+    return address
 
 
 def _never_sent(error: HTTPError) -> bool:
@@ -238,6 +262,8 @@ def _why(error: HTTPError) -> str:
         return "nothing listens there"
     if isinstance(error, urllib3.exceptions.TimeoutError):
         return "it took too long"
+    if isinstance(error, urllib3.exceptions.ProtocolError) and isinstance(error.args[-1], BadStatusLine):
+        return "what listens there does not speak HTTP"
     return str(error).rpartition(": ")[2] or type(error).__name__
 
 

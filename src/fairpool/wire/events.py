@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from fairpool.wire.model import View
+from fairpool.wire.model import Object, View
 
 
 class HistoryEntry(View):
@@ -26,8 +26,8 @@ class HistoryEntry(View):
     actor: str = ""
     cause: str = ""
     run: str = ""
-    before: dict[str, JsonValue] = Field(default_factory=dict)
-    after: dict[str, JsonValue] = Field(default_factory=dict)
+    before: Object = Field(default_factory=dict)
+    after: Object = Field(default_factory=dict)
 
 
 class Event(HistoryEntry):

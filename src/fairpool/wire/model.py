@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from math import isfinite
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, Strict, StringConstraints
 
 
 class Body(BaseModel):
@@ -54,3 +56,26 @@ Priority = Annotated[Whole, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
 
 Flag = Annotated[bool, Strict()]
 """True or false, written as one of them: ``"yes"`` and ``1`` are not."""
+
+_MAX_DEPTH: Final = 50
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """`value` with floats for decimals, which are exact for amounts only."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"nested too deeply; possible: at most {_MAX_DEPTH} levels")
+    match value:
+        case dict():
+            return {key: _plain(part, depth + 1) for key, part in value.items()}
+        case list():
+            return [_plain(part, depth + 1) for part in value]
+        case Decimal():
+            number = float(value)
+            if not isfinite(number):
+                raise ValueError("holds a number that is too large; possible: numbers up to 1e308")
+            return number
+    return value
+
+
+Object = Annotated[dict[str, JsonValue], BeforeValidator(_plain)]
+"""Any JSON object, such as the configuration of a component."""

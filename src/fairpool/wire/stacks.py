@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from fairpool.wire.model import Body, Line, Prose, View
+from fairpool.wire.model import Body, Line, Object, Prose, View
 
 ComponentKind = Literal["orchestrator", "step_operator", "artifact_store"]
 
@@ -22,7 +22,7 @@ class ComponentCreate(Body):
     name: str
     kind: ComponentKind = "orchestrator"
     flavor: Line = "local"
-    config: dict[str, JsonValue] = Field(default_factory=dict)
+    config: Object = Field(default_factory=dict)
     description: Prose = ""
 
 
@@ -30,7 +30,7 @@ class ComponentUpdate(Body):
     """What changes of a component; fields that are left out stay."""
 
     flavor: Line | None = None
-    config: dict[str, JsonValue] | None = None
+    config: Object | None = None
     description: Prose | None = None
 
 
@@ -43,7 +43,7 @@ class ComponentView(View):
     kind: str
     flavor: str
     subject: str = ""
-    config: dict[str, JsonValue] = Field(default_factory=dict)
+    config: Object = Field(default_factory=dict)
     description: str = ""
     created_at: datetime | None = None
     updated_at: datetime | None = None

@@ -3,10 +3,12 @@
 import pytest
 from pydantic import BaseModel
 
+from fairpool.wire.events import HistoryEntry
 from fairpool.wire.pools import PoolCreate, PoolView
 from fairpool.wire.problems import EXIT_CODES, Slug, exit_code
 from fairpool.wire.reading import InvalidBody, read
 from fairpool.wire.requests import RequestBulkCreate, RequestCreate
+from fairpool.wire.stacks import ComponentCreate, ComponentView
 from fairpool.wire.text import MalformedText, loads
 
 
@@ -129,3 +131,23 @@ def test_no_control_character_gets_into_what_terminals_show(field: str) -> None:
 
 def test_one_request_cannot_ask_for_more_parts_than_anybody_has_nodes() -> None:
     assert "node_count" in refused(RequestCreate, {"demand": {}, "node_count": 10**9})
+
+
+def test_a_configuration_may_hold_fractions_and_no_number_beyond_a_float() -> None:
+    sent = loads('{"name": "c", "config": {"a": [1.5, {"b": 0.1}], "c": 2}}')
+    assert read(ComponentCreate, sent).config == {"a": [1.5, {"b": 0.1}], "c": 2}
+    assert "too large" in refused(ComponentCreate, loads('{"name": "c", "config": {"a": 1e999}}'))["config"][0]
+    assert (
+        "too deeply"
+        in refused(ComponentCreate, {"name": "c", "config": {"a": loads("[" * 60 + "]" * 60)}})["config"][0]
+    )
+
+
+def test_an_answer_may_hold_fractions_wherever_it_holds_anything() -> None:
+    told = b'{"id": "1", "name": "c", "version": 1, "kind": "orchestrator", "flavor": "f", "subject": "c", "config": {"a": 0.5}}'
+    view = ComponentView.model_validate(loads(told))
+    assert view.config == {"a": 0.5}
+    entry = (
+        b'{"id": 1, "kind": "pool", "object": "p", "at": "2026-01-01T00:00:00Z", "what": "x", "after": {"gpu": 0.5}}'
+    )
+    assert HistoryEntry.model_validate(loads(entry)).after == {"gpu": 0.5}

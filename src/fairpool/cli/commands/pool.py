@@ -189,7 +189,7 @@ def delete(client: Client, pool: str, on_work: str | None, *, yes: bool, dry_run
 @pool.command("requests")
 @click.argument("pool")
 @click.option("--view", type=click.Choice(("queued", "active", "all")), default="all")
-@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True)
 @watch_option
 @printed
 @connected

@@ -78,7 +78,7 @@ def request() -> None:
 @click.option("--subject")
 @click.option("--run")
 @click.option("--label", multiple=True, metavar="KEY=VALUE")
-@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True)
 @watch_option
 @printed
 @connected

@@ -76,6 +76,7 @@ def run(
     from fairpool.wire.requests import RequestCreate
 
     _must_exist(command[0])
+    _must_be_there(on_abort)
     stack, component = _where(client, asked["component"])
     teams = [f"team:{team.removeprefix('team:')}" for team in _texts(asked["teams"])]
     subjects = [f"component:{component}", *teams, *_texts(asked["subjects"]), *granting.subjects_around()]
@@ -115,6 +116,19 @@ def _must_exist(program: str) -> None:
         found = "/" in program and os.path.exists(program)  # noqa: PTH110 (a text that may be no path)
         click.echo(f"fairpool: {program}: {'not executable' if found else 'command not found'}", err=True)
         raise click.exceptions.Exit(126 if found else 127)
+
+
+def _must_be_there(on_abort: str | None) -> None:
+    """A typing error here would show only when the command is preempted, and its work is lost."""
+    import shlex
+    import shutil
+
+    try:
+        words = shlex.split(on_abort or "")
+    except ValueError as error:
+        raise click.BadParameter(f"{on_abort!r}: {str(error).lower()}", param_hint="--on-abort") from None
+    if words and "/" in words[0] and shutil.which(words[0]) is None:
+        raise click.BadParameter(f"{words[0]} is no program; possible: a command of the shell", param_hint="--on-abort")
 
 
 def _where(client: Client, component: object) -> tuple[str | None, str]:

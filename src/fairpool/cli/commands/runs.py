@@ -37,7 +37,7 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--limit", type=int, default=30, show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True)
 @click.option("--label", multiple=True, metavar="KEY=VALUE")
 @watch_option
 @printed
