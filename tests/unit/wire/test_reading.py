@@ -144,7 +144,7 @@ def test_a_configuration_may_hold_fractions_and_no_number_beyond_a_float() -> No
 
 
 def test_an_answer_may_hold_fractions_wherever_it_holds_anything() -> None:
-    told = b'{"id": "1", "name": "c", "version": 1, "kind": "orchestrator", "flavor": "f", "subject": "c", "config": {"a": 0.5}}'
+    told = b'{"id": "", "name": "", "version": 1, "kind": "", "flavor": "", "subject": "", "config": {"a": 0.5}}'
     view = ComponentView.model_validate(loads(told))
     assert view.config == {"a": 0.5}
     entry = (
