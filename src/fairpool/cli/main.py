@@ -79,11 +79,11 @@ def _told(error: Exception) -> int:
     if os.environ.get("FAIRPOOL_DEBUG"):
         raise error
     if not isinstance(error, ClientError):
-        from fairpool.sdk.errors import SdkError
+        from fairpool.sdk.errors import InvalidUse, SdkError
 
         if isinstance(error, SdkError):
             sys.stderr.write(f"fairpool: {error}\n")
-            return int(Exit.FAILED)
+            return int(Exit.USAGE if isinstance(error, InvalidUse) else Exit.FAILED)
         sys.stderr.write(
             f"fairpool: this is a bug: {type(error).__name__}: {str(error).partition(chr(10))[0]}\n"
             "  FAIRPOOL_DEBUG=1 shows where; please report it with that\n"
