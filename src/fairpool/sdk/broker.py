@@ -197,6 +197,7 @@ class Broker:
         if item.request is None:
             problem = item.problem
             text = (problem.detail or problem.title) if problem is not None else "the server gave no reason"
+            text += f"; {problem.help}" if problem is not None and problem.help else ""
             submission.failed(Refused(text, code=problem.status if problem is not None else 500))
             return
         view = item.request

@@ -11,6 +11,7 @@ from fairpool.sdk import devices
 from fairpool.sdk.errors import InvalidUse
 from fairpool.sdk.orchestrators.base import Grant
 from fairpool.sdk.settings import ResourceSettings
+from fairpool.wire.reading import InvalidBody, read
 from fairpool.wire.requests import DEFAULT_LEASE_S, RequestCreate, RequestView
 
 SUBJECTS_ENV: Final = "FAIRPOOL_SUBJECTS"
@@ -36,7 +37,7 @@ def request_for(
 ) -> RequestCreate:
     """The request that asks for what the settings say (S1, S3, S4), once: it carries a key of its own."""
     demand = settings.to_demand()
-    return RequestCreate.model_validate(
+    return _read(
         {
             "demand": demand if demand or settings.profile is None else None,
             "node_count": settings.node_count or 1,
@@ -55,6 +56,14 @@ def request_for(
             "idempotency_key": uuid.uuid4().hex,
         }
     )
+
+
+def _read(fields: dict[str, object]) -> RequestCreate:
+    try:
+        return read(RequestCreate, fields)
+    except InvalidBody as error:
+        told = [f"{problem.field}: {problem.message}; possible: {problem.possible}" for problem in error.problems]
+        raise InvalidUse("; ".join(told)) from None
 
 
 def subjects_around() -> tuple[str, ...]:

@@ -158,6 +158,8 @@ def pipeline(
 
     def made(function: Callable[P, R]) -> Pipeline[P, R]:
         chosen = name or getattr(function, "__name__", "pipeline").strip("<>")
+        if not callable(function):
+            raise InvalidUse(f"{function!r} cannot be a pipeline: pipelines are functions")
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise InvalidUse(f"{chosen!r} cannot be a pipeline: pipelines are plain functions")
         return Pipeline(

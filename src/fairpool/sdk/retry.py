@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from fairpool.sdk.settings import unknown
 from fairpool.sdk.units import duration_s
 
 LONGEST_DELAY_S = 86_400
@@ -22,6 +24,15 @@ class StepRetryConfig(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_fields(cls, values: Any) -> Any:
+        if isinstance(values, Mapping):
+            for name in values:
+                if name not in cls.model_fields:
+                    raise ValueError(unknown("field", str(name), list(cls.model_fields)))
+        return values
 
     max_retries: int = Field(default=0, ge=0)
     delay: Annotated[float | str | timedelta, BeforeValidator(duration_s)] = 0

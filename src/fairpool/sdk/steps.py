@@ -55,6 +55,8 @@ class Step(Generic[P, R]):
         self.function = function
         self.name = name
         self.settings = settings
+        if not isinstance(retry, StepRetryConfig):
+            raise InvalidUse(f"step {name!r}: retry is {retry!r}; possible: StepRetryConfig(max_retries=3)")
         self.retry = retry
         self.step_operator = step_operator
 
@@ -223,6 +225,8 @@ def step(
         chosen = name or getattr(function, "__name__", "step").strip("<>")
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise InvalidUse(f"{chosen!r} cannot be a step: steps are plain functions that return a value")
+        if not callable(function):
+            raise InvalidUse(f"{function!r} cannot be a step: steps are functions")
         if not chosen.isprintable() or "/" in chosen or not 0 < len(chosen) <= 100 or chosen.startswith("."):
             raise InvalidUse(f"a step cannot be named {chosen[:120]!r}; possible: up to 100 printable characters but /")
         return Step(
