@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -180,6 +181,18 @@ def test_a_damaged_database_is_said_by_every_command_and_left_byte_by_byte(
     refused(pooled(*command), code, str(database), "is damaged", "put a backup in its place")
     assert database.read_bytes() == damaged
     assert not Path(pooled.file("copy.db")).exists()
+
+
+def test_a_full_disk_is_said_and_the_same_command_works_once_there_is_room(pooled: Machine) -> None:
+    assert pooled.client.pool("gpus").version == 1
+    found = local_server.find(pooled.data)
+    assert found is not None
+    resource.prlimit(found.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    command = ("pool", "create", "more", "--capacity", "gpu: 1")
+    refused(pooled(*command), FAILED, "disk of the server's database is full", "make room on it")
+    assert "more" not in pooled.ok("pool", "list")
+    resource.prlimit(found.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert "pool more created" in pooled.ok(*command)
 
 
 def test_nothing_lies_where_a_backup_should_go_twice(pooled: Machine) -> None:

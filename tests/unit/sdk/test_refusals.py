@@ -63,7 +63,7 @@ USES: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("retry of one call", lambda: step(nothing).with_options(retry=wrong(3)), InvalidUse, "retry is 3; possible"),
     ("name with a slash", lambda: step(name="a/b")(nothing), InvalidUse, "cannot be named 'a/b'"),
     ("name that moves the cursor", lambda: step(name="a\x1b[2J")(nothing), InvalidUse, r"'a\\x1b\[2J'"),
-    ("unknown settings", lambda: step(settings=wrong({"resource": 1}))(nothing), InvalidUse, "did you mean 'resources'"),
+    ("unknown settings", lambda: step(settings=wrong({"resource": 1}))(nothing), InvalidUse, "mean 'resources'"),
     ("settings of a pipeline", lambda: pipeline(settings=resources(gpus=1))(nothing), ValidationError,
      "unknown field 'gpus'; did you mean 'gpu_count'"),
     ("settings of one call", lambda: step(nothing).with_options(settings=resources(gpu_count=-1)), ValidationError,
