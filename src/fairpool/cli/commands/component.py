@@ -32,10 +32,10 @@ def component() -> None:
 
 @component.command("create")
 @click.argument("name")
-@click.option("--kind", type=click.Choice(KINDS), default="orchestrator", show_default=True)
+@click.option("--kind", type=click.Choice(KINDS), default="orchestrator", show_default=True, help="What it is.")
 @click.option("--flavor", default="local", show_default=True, help="What it is made of, or a class's import path.")
 @click.option("--config", metavar="JSON|YAML", help="What the flavor wants to know.")
-@click.option("--description")
+@click.option("--description", help="A line about it, for people.")
 @printed
 @connected
 def create(client: Client, config: str | None, style: Style, **said: str | None) -> None:

@@ -45,7 +45,7 @@ def pool() -> None:
 @click.option("--backfill/--no-backfill", default=None, help="May smaller work start before blocked work (yes)?")
 @click.option("--max-bypass", "max_bypass_s", type=int, metavar="S", help="How long blocked work is overtaken (600).")
 @click.option("--component", "components", multiple=True, help="Only requests that run on this one; repeatable.")
-@click.option("--description")
+@click.option("--description", help="A line about it, for people.")
 @dry_run
 @printed
 @connected
@@ -119,14 +119,14 @@ def describe(client: Client, pool: str, style: Style) -> None:
 
 @pool.command("update")
 @click.argument("pool")
-@click.option("--name")
+@click.option("--name", help="Another name.")
 @click.option("--capacity", metavar="JSON|YAML", help="Keys that change; 0 removes a key.")
 @click.option("--nodes", metavar="JSON|YAML", help="The whole new list of machines.")
-@click.option("--ordering", type=click.Choice(("fair", "fifo")))
-@click.option("--placement", type=click.Choice(("pack", "spread")))
-@click.option("--backfill/--no-backfill", default=None)
-@click.option("--max-bypass", "max_bypass_s", type=int, metavar="S")
-@click.option("--description")
+@click.option("--ordering", type=click.Choice(("fair", "fifo")), help="How equals are served.")
+@click.option("--placement", type=click.Choice(("pack", "spread")), help="Which node is taken first.")
+@click.option("--backfill/--no-backfill", default=None, help="May smaller work start before blocked work?")
+@click.option("--max-bypass", "max_bypass_s", type=int, metavar="S", help="How long blocked work is overtaken.")
+@click.option("--description", help="A line about it, for people.")
 @click.option("--evict-borrowers", is_flag=True, default=None, help="Tell borrowers to leave until it fits.")
 @click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
 @dry_run
@@ -188,8 +188,14 @@ def delete(client: Client, pool: str, on_work: str | None, *, yes: bool, dry_run
 
 @pool.command("requests")
 @click.argument("pool")
-@click.option("--view", type=click.Choice(("queued", "active", "all")), default="all")
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True)
+@click.option(
+    "--view",
+    type=click.Choice(("queued", "active", "all")),
+    default="all",
+    show_default=True,
+    help="Those that wait, those that hold something, or finished ones too.",
+)
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many at most.")
 @watch_option
 @printed
 @connected

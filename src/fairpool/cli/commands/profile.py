@@ -32,7 +32,7 @@ def profile() -> None:
 @click.argument("name")
 @click.option("--demand", required=True, metavar="JSON|YAML", help="What it asks for, such as '{\"gpu\": 0.5}'.")
 @click.option("--pool", "pools", multiple=True, required=True, help="Where, the preferred one first; repeatable.")
-@click.option("--description")
+@click.option("--description", help="A line about it, for people.")
 @dry_run
 @printed
 @connected

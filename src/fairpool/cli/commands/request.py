@@ -72,13 +72,19 @@ def request() -> None:
 
 
 @request.command("list")
-@click.option("--view", type=click.Choice(("queued", "active", "live", "all")), default="live", show_default=True)
+@click.option(
+    "--view",
+    type=click.Choice(("queued", "active", "live", "all")),
+    default="live",
+    show_default=True,
+    help="Those that wait, those that hold something, both, or finished ones too.",
+)
 @click.option("--status", help="Only these, separated by commas.")
-@click.option("--pool")
-@click.option("--subject")
-@click.option("--run")
-@click.option("--label", multiple=True, metavar="KEY=VALUE")
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True)
+@click.option("--pool", help="Only those of this pool.")
+@click.option("--subject", help="Only those of this subject, such as team:vision.")
+@click.option("--run", help="Only those of this run.")
+@click.option("--label", multiple=True, metavar="KEY=VALUE", help="Only with this label; repeatable.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many at most.")
 @watch_option
 @printed
 @connected
@@ -122,7 +128,7 @@ def explain(client: Client, request: str, style: Style) -> None:
 
 @request.command("cancel")
 @click.argument("requests", nargs=-1, required=True)
-@click.option("--reason", default="")
+@click.option("--reason", default="", help="Why, for the history.")
 @connected
 def cancel(client: Client, requests: tuple[str, ...], reason: str) -> None:
     """Withdraw requests; what they hold is let go of."""
@@ -134,7 +140,7 @@ def cancel(client: Client, requests: tuple[str, ...], reason: str) -> None:
 @request.command("release")
 @click.argument("request")
 @click.option("--force", is_flag=True, help="As an operator, though its owner still lives.")
-@click.option("--reason", default="")
+@click.option("--reason", default="", help="Why, for the history.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def release(client: Client, request: str, reason: str, *, force: bool, yes: bool) -> None:

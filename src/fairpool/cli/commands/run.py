@@ -46,7 +46,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
 @click.option("--max-runtime", "max_runtime_s", type=Duration(), help="Stopped after that; short work starts sooner.")
 @click.option("--wait-timeout", "wait_timeout_s", type=Duration(), help="Give up waiting after that (exit 7).")
 @click.option("--lease", "lease_s", type=Duration(), hidden=True)
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label of the request; repeatable.")
 @click.option("--name", help="What to call it (the program's name).")
 @click.option("--on-abort", metavar="COMMAND", help="Run when it is preempted, before SIGTERM: save a checkpoint.")
 @click.option("--requeue", is_flag=True, help="When preempted, wait in the old place and start again.")

@@ -37,8 +37,8 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True)
-@click.option("--label", multiple=True, metavar="KEY=VALUE")
+@click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="How many at most.")
+@click.option("--label", multiple=True, metavar="KEY=VALUE", help="Only with this label; repeatable.")
 @watch_option
 @printed
 @connected

@@ -34,8 +34,8 @@ def stack() -> None:
 @click.argument("name")
 @click.option("--orchestrator", required=True, help="The component that runs its steps.")
 @click.option("--step-operator", "step_operators", multiple=True, help="Where steps that name it run; repeatable.")
-@click.option("--artifact-store")
-@click.option("--description")
+@click.option("--artifact-store", help="A folder or fsspec URL for what its steps read and write.")
+@click.option("--description", help="A line about it, for people.")
 @printed
 @connected
 def create(client: Client, step_operators: tuple[str, ...], style: Style, **said: str | None) -> None:
