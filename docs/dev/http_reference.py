@@ -96,7 +96,8 @@ def _fields(schema: Schema) -> list[str]:
     rows = ["| Field | Type | Default |", "|---|---|---|"]
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
-        default = "" if "default" not in field or field["default"] in (None, "") else f"`{json.dumps(field['default'])}`"
+        value = field.get("default")
+        default = "" if value in (None, "") else f"`{json.dumps(value)}`"
         said = "required" if name in required and "default" not in field else default
         rows.append(f"| `{name}` | {_kind(field)} | {said} |")
     return rows

@@ -1,6 +1,6 @@
 """Scenario files: YAML (JSON is YAML); one scenario per document; several documents, or one list, per file.
 
-Every complaint names the file, the line and the key. What a scenario may say is in docs/reference/scenarios.md.
+Every complaint names the file, the line and the key. What a scenario may say is in docs/reference/scenario-format.md.
 """
 
 from __future__ import annotations
