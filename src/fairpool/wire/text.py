@@ -39,7 +39,7 @@ def loads(data: bytes | str) -> object:
         before = error.object[: error.start]
         line = before.count(b"\n") + 1
         raise MalformedText("not UTF-8", line=line, column=error.start - before.rfind(b"\n")) from None
-    if not text.strip():
+    if not text or text.isspace():
         raise MalformedText("there is nothing: JSON is expected")
     try:
         value: object = json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
