@@ -8,7 +8,7 @@ from fairpool.core.amounts import total
 from fairpool.core.ids import SECOND, Instant, PolicyId, RequestId
 from fairpool.core.placement import NodeBooks, PoolNodes
 from fairpool.core.plan import Claim
-from fairpool.core.policies import DEFAULT_GRACE_S, Policy, Subject, SubjectKind
+from fairpool.core.policies import Policy, Subject, SubjectKind
 from fairpool.core.pools import Node, NodeState, Placement, Pool, device_count, healthy_capacity, nominal_capacity
 from fairpool.core.requests import Allocation, Demand, PartPlacement, Request
 from fairpool.core.shares import PolicyBooks
@@ -186,10 +186,10 @@ def matures_at(allocation: Allocation, policy: Policy) -> Instant:
 
 def retired_policy(policy: PolicyId, pool: Pool, old: Policy | None) -> Policy:
     """What stands for a policy that was dropped while work ran through it: nothing is reserved for it any more, so that
-    others' reservations may reclaim what it uses; no mere priority can."""
+    others' reservations may reclaim what it uses; no mere priority can. Its grace period is the default: a world that
+    is restored knows of the dropped policy no more than its id, and must decide the same (INV-9)."""
     subject = old.subject if old else Subject(SubjectKind.COMPONENT, "unknown")
-    grace_s = old.grace_s if old else DEFAULT_GRACE_S
-    return Policy(id=policy, pool=pool.id, subject=subject, priority=RETIRED_PRIORITY, grace_s=grace_s)
+    return Policy(id=policy, pool=pool.id, subject=subject, priority=RETIRED_PRIORITY)
 
 
 def _nodes_of(pool: Pool) -> PoolNodes:

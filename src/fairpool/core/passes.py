@@ -13,6 +13,7 @@ from fairpool.core.plan import Hold
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
 from fairpool.core.shares import PolicyBooks
+from fairpool.core.waiting import Candidate
 
 
 class PoolPass:
@@ -58,19 +59,26 @@ class PoolPass:
         if isinstance(found, Reason) and own is None and self.held is not None and self.held.lets_pass(request):
             found = self._room_beside_held(turn)
         if not isinstance(found, Reason):
+            if self._may_start_in_better(turn):
+                return self._defer(request)
             self._start(turn, found)
             return True
         if request.id in self.world.queue.claimants:
             return True  # it waits for what is being freed for it in another pool
         if len(turn.home.key.candidates) > 1 and self._may_start_elsewhere(turn):
-            self.deferred.add(self.pool.pool.id)
-            return False  # who comes behind is considered when it is known where this one starts
+            return self._defer(request)
         if self._make_room(turn):
             self._again(turn)
             self.changed_behind = True  # a victim may leave more room than was needed: somebody before may use it
             return self.pool.pool.backfill
         self._await_what_leaves(turn)
         return True if own is not None else self._block(turn)
+
+    def _defer(self, request: Request) -> bool:
+        """Who comes behind is considered when it is known where this one starts."""
+        self.deferred.add(self.pool.pool.id)
+        self.draft.stood_first[self.pool.pool.id] = request.id
+        return False
 
     def _changes_nothing(self, turn: Turn) -> bool:
         """A shortcut for the usual case behind the first blocked request: too little is free and nobody can be evicted.
@@ -88,26 +96,27 @@ class PoolPass:
         self.lanes.keep(turn)
 
     def _start(self, turn: Turn, places: Places) -> None:
-        """Grant here. Pools that the request prefers were served before and had no room for it (S26); only where
-        preferences run in a circle may one of them still be waiting for its pass."""
+        """Grant here."""
         request = turn.request
-        ours = turn.policy.policy.id
-        for candidate in turn.home.key.candidates:
-            if candidate.policy == ours:
-                self.draft.grant(request, candidate, places)
-                break
-            if (
-                candidate.pool in self.draft.pending
-                and (better := self.draft.startable(request, candidate)) is not None
-            ):
-                self.draft.grant(request, candidate, better)
-                break
+        self.draft.grant(request, Candidate(turn.policy.policy.id, self.pool.pool.id), places)
         turn.home.members.pop(request.id, None)  # from a class of its own it is not gone yet
+        if self.somebody_blocked and not turn.policy.is_last(request):
+            self.changed_behind = True  # it may have pushed own work out of the reservation, which can be evicted now
         self.lowest_priority = _lower(self.lowest_priority, turn.policy)
         if self.held is not None:  # what is free has changed
             self.held.lift()
             self.held.lay()
         self._again(turn)
+
+    def _may_start_in_better(self, turn: Turn) -> bool:
+        """Pools that a request prefers are served before (S26). One of them may yet be waiting for its pass, because
+        preferences run in a circle, or because it is to be looked at again: then that pass comes first."""
+        for candidate in turn.home.key.candidates:
+            if candidate.policy == turn.policy.policy.id:
+                return False
+            if candidate.pool in self.draft.pending and self.draft.startable(turn.request, candidate) is not None:
+                return True
+        return False
 
     def _may_start_elsewhere(self, turn: Turn) -> bool:
         """Free room in any candidate comes before evicting anyone (S26): let the other pools have their pass first."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fairpool.core.amounts import WHOLE, Amounts
 from fairpool.core.policies import Policy
-from fairpool.core.requests import Allocation
+from fairpool.core.requests import Allocation, Request
 
 RESOLUTION = 1 << 80
 """Shares are compared as whole numbers of 2^-80, finer than one thousandth in the largest capacity: exact enough that
@@ -84,6 +84,10 @@ class PolicyBooks:
         assert self.by_precedence[at].request.id == allocation.request.id
         del self._keys[at], self.by_precedence[at]
         self._count(allocation, -1)
+
+    def is_last(self, request: Request) -> bool:
+        """Whether no allocation comes after that of this request in the policy's precedence (S20)."""
+        return not self.by_precedence or self.by_precedence[-1].request.id == request.id
 
     def _count(self, allocation: Allocation, by: int) -> None:
         self._borrowers = None

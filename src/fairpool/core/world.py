@@ -30,7 +30,11 @@ from fairpool.core.rules import change_rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A world as values: what a store keeps, and all that is needed to go on exactly as before."""
+    """A world as values: what a store keeps, and all that is needed to go on exactly as before.
+
+    loose, evict_borrowers: what the next decision has still to do, claims to place anew and pools in which an operator
+    evicts what capacity no longer covers (S9). Both are empty after a decision, which is when a store writes.
+    """
 
     pools: tuple[Pool, ...] = ()
     policies: tuple[Policy, ...] = ()
@@ -40,6 +44,8 @@ class Snapshot:
     claims: tuple[Claim, ...] = ()
     require_policy: bool = False
     sequence: int = 0
+    loose: tuple[RequestId, ...] = ()
+    evict_borrowers: tuple[PoolId, ...] = ()
 
 
 class World:
@@ -137,6 +143,8 @@ class World:
             claims=tuple(sorted(self.claims.values(), key=lambda claim: claim.request)),
             require_policy=self.routes.require_policy,
             sequence=self.sequence,
+            loose=tuple(sorted(self.loose)),
+            evict_borrowers=tuple(pool for pool in sorted(self.books) if self.books[pool].evict_borrowers),
         )
 
     @classmethod
@@ -159,6 +167,10 @@ class World:
             world.enqueue(request)
         for claim in snapshot.claims:
             world.post_claim(claim)
+        for request in snapshot.loose:
+            world.loosen_claim(request)
+        for pool in snapshot.evict_borrowers:
+            world.books[pool].evict_borrowers = True
         for books in world.books.values():
             books.excuse()
         return world
@@ -273,9 +285,13 @@ class World:
         """Have the next decision place anew what is kept in a pool that changes."""
         assert not self.journal.active
         for request_id in list(self.books[pool].claims):
-            claim = self._claims[request_id]
-            self._unkeep(claim, self.queue.claimants[request_id])
-            self.loose[request_id] = claim
+            self.loosen_claim(request_id)
+
+    def loosen_claim(self, request_id: RequestId) -> None:
+        """Have the next decision place anew what is kept for a request."""
+        claim = self._claims[request_id]
+        self._unkeep(claim, self.queue.claimants[request_id])
+        self.loose[request_id] = claim
 
     # ---- events -----------------------------------------------------------------------------------------------------
 
