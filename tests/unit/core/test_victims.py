@@ -1,0 +1,220 @@
+"""Victims: who may be evicted for whom, in which order, and never one more than needed (S27 to S31)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from fairpool.core import events as ev
+from fairpool.core.feasibility import amounts_fit_after
+from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
+from fairpool.core.plan import Plan
+from fairpool.core.planner import decide, plan
+from fairpool.core.policies import Policy
+from fairpool.core.pools import Pool
+from fairpool.core.requests import Because, Request, Status
+from fairpool.core.world import World
+from fairpool.testing import builders as make
+
+P = PoolId("p")
+EIGHT = make.pool("p", {"gpu": 8})
+W = RequestId("w")
+
+
+def _world(policies: Iterable[Policy], running: Iterable[Request], pool: Pool = EIGHT) -> World:
+    """`running` one after the other, all of it running."""
+    world = make.settled(pool, *policies, later=list(running))
+    assert not world.queued, "the test means all of them to run"
+    return world
+
+
+def _asks(world: World, request: Request, now: Instant = make.START) -> Plan:
+    world.apply(ev.Submitted(request=request), now)
+    return decide(world, now)
+
+
+def _evicted(made: Plan) -> dict[str, Because]:
+    return {str(evict.request): evict.because for evict in made.evictions}
+
+
+def _gpus(name: str, gpus: float, subject: str = "team:b", **settings: int) -> Request:
+    return make.request(name, subject, {"gpu": gpus}, priority=settings.get("priority", 0))
+
+
+OWNER, BORROWER = make.policy("team:t", {"gpu": 4}), make.policy("team:b", {"gpu": 4})
+
+
+# ---- whose right -----------------------------------------------------------------------------------------------------
+
+
+def test_an_entitled_request_reclaims_from_borrowers() -> None:
+    """S28, S31: with a deadline one grace period away, and what is freed is kept."""
+    made = _asks(_world([OWNER, BORROWER], [_gpus("a", 4), _gpus("b", 4)]), _gpus("w", 4, "team:t"))
+    assert _evicted(made) == {"b": Because.RECLAIM}
+    assert made.evictions[0].deadline_at == 30 * SECOND
+    assert [claim.request for claim in made.claims] == ["w"]
+
+
+def test_reclaiming_pays_no_heed_to_priority() -> None:
+    """S28."""
+    high = make.policy("team:b", priority=100)
+    made = _asks(_world([OWNER, high], [_gpus("b", 8)]), _gpus("w", 4, "team:t"))
+    assert _evicted(made) == {"b": Because.RECLAIM}
+
+
+def test_a_borrower_evicts_only_policies_of_strictly_lower_priority() -> None:
+    """S28, preempt."""
+    for priority, expected in ((0, {}), (1, {"b": Because.PRIORITY})):
+        world = _world([make.policy("team:t", priority=priority), make.policy("team:b")], [_gpus("b", 8)])
+        assert _evicted(_asks(world, _gpus("w", 4, "team:t"))) == expected
+
+
+def test_firm_work_and_work_in_share_are_never_evicted() -> None:
+    """S27: not for the highest priority either."""
+    firm = make.request("firm", "team:b", {"gpu": 2}, preemptible=False)
+    world = _world([make.policy("team:t", priority=9), BORROWER], [firm, _gpus("share", 2), _gpus("extra", 4)])
+    assert _evicted(_asks(world, _gpus("w", 4, "team:t"))) == {"extra": Because.PRIORITY}
+    assert _evicted(_asks(world, _gpus("x", 2, "team:t"))) == {}
+
+
+def test_own_work_gives_way_to_own_work_of_higher_priority_only() -> None:
+    """S28, own work; a limit is only ever made room under by it."""
+    limited = make.policy("team:t", None, {"gpu": 4})
+    for priority, expected in ((0, {}), (1, {"own": Because.PRIORITY})):
+        world = _world([limited], [_gpus("own", 4, "team:t")])
+        assert _evicted(_asks(world, _gpus("w", 4, "team:t", priority=priority))) == expected
+
+
+def test_young_allocations_are_spared_until_they_have_run_long_enough() -> None:
+    """S30: and the planner asks to be woken then."""
+    patient = make.policy("team:b", min_runtime_s=60)
+    world = _world([OWNER, patient], [_gpus("b", 8)])
+    made = _asks(world, _gpus("w", 4, "team:t"))
+    assert _evicted(made) == {}
+    assert made.wake_at == 60 * SECOND
+    assert _evicted(decide(world, Instant(60 * SECOND))) == {"b": Because.RECLAIM}
+
+
+def test_if_even_all_would_not_make_room_nobody_goes() -> None:
+    """S29."""
+    firm = make.request("firm", "team:b", {"gpu": 4}, preemptible=False)
+    world = _world([make.policy("team:t", priority=9), BORROWER], [firm, _gpus("extra", 4)])
+    assert _evicted(_asks(world, _gpus("w", 5, "team:t"))) == {}
+
+
+# ---- which of them ---------------------------------------------------------------------------------------------------
+
+
+def test_others_give_way_by_priority_then_share_then_request_priority_then_age() -> None:
+    """S29: each of these comes before all that follow."""
+    policies = [
+        make.policy("team:t", {"gpu": 5}),
+        make.policy("team:low", priority=-1),
+        make.policy("team:far"),
+        make.policy("team:near"),
+    ]
+    pool = make.pool("p", {"gpu": 9})
+    running = [  # the oldest first: age alone would choose otherwise every time
+        _gpus("low", 1, "team:low"),
+        _gpus("old", 1, "team:far"),
+        _gpus("new", 1, "team:far"),
+        _gpus("important", 2, "team:far", priority=1),
+        _gpus("near", 1, "team:near"),
+        _gpus("own", 3, "team:t"),
+    ]
+    assert _evicted(_asks(_world(policies, running, pool), _gpus("w", 1, "team:t"))) == {"low": Because.RECLAIM}
+    assert set(_evicted(_asks(_world(policies, running, pool), _gpus("w", 2, "team:t")))) == {"low", "new"}
+
+
+def test_own_work_goes_newest_first() -> None:
+    """S29."""
+    running = [_gpus(name, 2, "team:t") for name in "abcd"]
+    made = _asks(_world([make.policy("team:t")], running), _gpus("w", 2, "team:t", priority=1))
+    assert _evicted(made) == {"d": Because.PRIORITY}
+
+
+def test_a_policy_stops_giving_once_it_is_back_inside_its_reservation() -> None:
+    """S29: of 6 with 4 reserved only one of 2 may be taken."""
+    high = make.policy("team:t", priority=9)
+    running = [_gpus("a", 2), _gpus("b", 2), _gpus("c", 2), _gpus("own", 2, "team:t")]
+    world = _world([high, BORROWER], running)
+    assert _evicted(_asks(world, _gpus("w", 4, "team:t"))) == {}, "taking 2 would not do"
+    assert _evicted(_asks(world, _gpus("x", 2, "team:t"))) == {"c": Because.PRIORITY}
+
+
+SIZES = [
+    ([1, 1, 1, 1, 4], 4),
+    ([4, 1, 1, 1, 1], 4),
+    ([1, 2, 1, 3, 1], 3),
+    ([3, 3, 2], 2),
+    ([1, 1, 1, 5], 5),
+    ([2, 1, 5], 6),
+    ([0.5, 0.5, 1, 2, 3], 4),
+]
+
+
+@pytest.mark.parametrize(("sizes", "asked"), SIZES)
+def test_with_any_one_victim_spared_it_would_not_fit(sizes: list[float], asked: float) -> None:
+    """S29: no smaller subset of the chosen set would do."""
+    policies = [make.policy("team:t", {"gpu": 8}), make.policy("team:b")]
+    world = _world(policies, [_gpus(f"b{at}", size) for at, size in enumerate(sizes)])
+    request = _gpus("w", asked, "team:t")
+    victims = list(_evicted(_asks(world, request)))
+    assert victims
+    for spared in victims:
+        tried = _world(policies, [_gpus(f"b{at}", size) for at, size in enumerate(sizes)])
+        for victim in victims:
+            if victim != spared:
+                tried.apply(ev.Ended(request=RequestId(victim), how=Status.RELEASED), make.START)
+        pool = tried.books[P]
+        ours = pool.policies[PolicyId("p/team:t")]
+        assert not amounts_fit_after(pool, ours, request.demand.total) or (
+            pool.nodes.place_after(request.demand.parts) is None
+        ), f"{spared} need not have gone"
+
+
+def test_a_victim_on_another_node_would_not_help_and_is_spared() -> None:
+    """S8, S29: the newest borrower lies where nobody needs it."""
+    pool = make.pool(nodes={"n1": {"gpu": 4, "mcpu": 4000}, "n2": {"gpu": 1}})
+    world = _world(
+        [make.policy("team:t", {"gpu": 4, "mcpu": 4000}), make.policy("team:b")], [_gpus("a", 4), _gpus("b", 1)], pool
+    )
+    assert world.allocations[RequestId("b")].parts[0].node == "n2"
+    assert set(_evicted(_asks(world, _gpus("w", 2, "team:t")))) == {"a"}
+
+
+# ---- meanwhile -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_being_freed_is_kept_for_whom_it_was_freed() -> None:
+    """S31: a request that comes later does not slip in, and causes no eviction for the same room."""
+    world = _world([OWNER, make.policy("team:b"), make.policy("team:c", priority=50)], [_gpus("b", 8)])
+    _asks(world, _gpus("w", 4, "team:t"))
+    world.apply(ev.Ended(request=RequestId("b"), how=Status.RELEASED), make.START)
+    world.apply(ev.Submitted(request=_gpus("c", 8, "team:c")), make.START)
+    made = decide(world, make.START)
+    assert [grant.request for grant in made.grants] == ["w"]
+    assert world.status_of(RequestId("c")) is Status.QUEUED
+
+
+def test_who_is_withdrawn_frees_what_was_kept_for_it() -> None:
+    """S31: until that request is granted or withdrawn."""
+    world = _world([OWNER, make.policy("team:b")], [_gpus("b", 8)])
+    _asks(world, _gpus("w", 4, "team:t"))
+    world.apply(ev.Ended(request=W, how=Status.CANCELLED), make.START)
+    world.apply(ev.Ended(request=RequestId("b"), how=Status.RELEASED), make.START)
+    made = _asks(world, _gpus("c", 8))
+    assert [grant.request for grant in made.grants] == ["c"]
+    assert dict(world.claims) == {}
+
+
+def test_an_operator_may_have_borrowers_leave_a_pool_that_shrank() -> None:
+    """S9: only as many as it takes, and never otherwise."""
+    world = _world([make.policy("team:t", {"gpu": 2}), make.policy("team:b")], [_gpus(f"b{at}", 2) for at in range(4)])
+    world.apply(ev.PoolSet(pool=make.pool("p", {"gpu": 5})), make.START)
+    assert plan(world, make.START).is_empty
+    world.apply(ev.BorrowersEvicted(pool=P), make.START)
+    made = decide(world, make.START)
+    assert _evicted(made) == {"b2": Because.CAPACITY, "b3": Because.CAPACITY}
+    assert {evict.cause for evict in made.evictions} == {None}
