@@ -167,10 +167,10 @@ class World:
             world.enqueue(request)
         for claim in snapshot.claims:
             world.post_claim(claim)
-        for request in snapshot.loose:
-            world.loosen_claim(request)
-        for pool in snapshot.evict_borrowers:
-            world.books[pool].evict_borrowers = True
+        for loose in snapshot.loose:
+            world.loosen_claim(loose)
+        for wished in snapshot.evict_borrowers:
+            world.books[wished].evict_borrowers = True
         for books in world.books.values():
             books.excuse()
         return world
