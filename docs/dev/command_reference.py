@@ -90,6 +90,8 @@ def _meaning(option: click.Option) -> str:
 
 
 def _default(option: click.Option) -> str:
+    if option.required:
+        return "required"
     value = option.default
     if callable(value) or option.is_flag or not isinstance(value, str | int | float) or value == "":
         return ""

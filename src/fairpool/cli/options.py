@@ -48,7 +48,9 @@ def client_of(ctx: click.Context) -> Client:
 def printed(function: Function) -> Function:
     """Give the command a `style`, from ``-o`` and its relatives."""
 
-    @click.option("-o", "--output", "form", type=click.Choice(FORMATS), help="How to print it.")
+    @click.option(
+        "-o", "--output", "form", type=click.Choice(FORMATS), help="How to print it (FAIRPOOL_OUTPUT; table)."
+    )
     @click.option("--no-headers", is_flag=True, help="Leave the heading out.")
     @click.option("--columns", default="", help="Which columns, by name, separated by commas.")
     @click.option("--sort-by", default="", help="Sort the rows by a column.")
