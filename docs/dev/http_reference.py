@@ -120,7 +120,7 @@ def _kind(schema: Schema) -> str:
         return f"array of {_kind(schema.get('items', {}))}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"object of {_kind(schema['additionalProperties'])}"
-    return kind + _bounds(schema)
+    return f"{kind}{_bounds(schema)}"
 
 
 def _bounds(schema: Schema) -> str:

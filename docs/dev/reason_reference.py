@@ -120,13 +120,19 @@ def reasons() -> str:
 
 def example(code: Code) -> str:
     """The message of an example, as the server words it."""
+    numbers = TOLD[code].numbers
     fact = Reason(
         code=code,
         pool=PoolId("p1"),
         policy=PolicyId("p2"),
         key="gpu",
         blocker=RequestId("req_7f3a"),
-        **TOLD[code].numbers,
+        asked=numbers.get("asked"),
+        possible=numbers.get("possible"),
+        free=numbers.get("free"),
+        used=numbers.get("used"),
+        reserved=numbers.get("reserved"),
+        limit=numbers.get("limit"),
     )
     return f"`{reason(fact, Names({'p1': 'training'}, {'p2': 'team:vision'}))}`"
 
