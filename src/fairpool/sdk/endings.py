@@ -116,9 +116,10 @@ def why_preempted(view: RequestView) -> str:
 def preempted(call: StepCall, view: RequestView) -> StepPreempted:
     """It had to let go."""
     return StepPreempted(
-        f"step {call.label} was preempted in {why_preempted(view)}. Its retry settings allow no further attempt; with "
-        "retry=StepRetryConfig(max_retries=3) it would queue again and find its checkpoint, and with preemptible=False "
-        "it would only run inside its reservation",
+        f"step {call.label} was preempted in {why_preempted(view)}\n"
+        # Lines of their own: of a step that is tried again only the first is shown.
+        "Its retry settings allow no further attempt; with retry=StepRetryConfig(max_retries=3) it would queue again "
+        "and find its checkpoint, and with preemptible=False it would only run inside its reservation",
         step=call.name,
         request=view.id,
     )

@@ -207,8 +207,11 @@ def test_without_retries_a_preempted_step_fails_naming_pool_policy_and_taker(ser
         server.preempt(server.of("saves_when_told")[0].id)
         future.result()
 
-    with pytest.raises(StepPreempted, match=r"pool 'gpus' \(policy component:prod\): request req-production"):
+    with pytest.raises(StepPreempted, match=r"pool 'gpus' \(policy component:prod\): request req-production") as failed:
         learn()
+    happened, _, advice = str(failed.value).partition("\n")
+    assert "retry" not in happened, "the first line is also what is said of a step that is tried again"
+    assert "allow no further attempt" in advice
     assert "req-production" in (tmp_path / "saved").read_text()
     assert (tmp_path / "finally").exists()
 
