@@ -136,7 +136,7 @@ class Item:
         found = self.text()
         if found not in possible:
             near = difflib.get_close_matches(found, list(possible), n=1)
-            raise self.wrong(f"{found!r}: {f'did you mean {near[0]!r}?' if near else 'no such value'}",
+            raise self.wrong(f"{found!r}: {f'did you mean {str(near[0])!r}?' if near else 'no such value'}",
                              ", ".join(possible))  # fmt: skip
         return found
 
