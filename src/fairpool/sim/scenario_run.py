@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from fairpool.core import events as ev
 from fairpool.core.audit import audit
-from fairpool.core.errors import IllegalTransition, InvalidInput
+from fairpool.core.errors import IllegalTransition, InvalidInput, UnknownObject
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.plan import Plan
 from fairpool.core.planner import decide, plan
@@ -161,7 +161,7 @@ class Run:
         except InvalidInput as error:
             key = f"{deed.key}.{error.field}" if error.field else deed.key
             raise ScenarioFileError(error.message, file=self.scenario.file, line=deed.line, key=key) from None
-        except (LookupError, IllegalTransition) as error:
+        except (UnknownObject, IllegalTransition) as error:
             told = self.named(str(error))
             raise ScenarioFileError(told, file=self.scenario.file, line=deed.line, key=deed.key) from None
 
@@ -206,7 +206,10 @@ class Run:
             case DropPool():
                 return ev.PoolDropped(pool=PoolId(action.pool))
             case _:
-                return ev.PoolSet(pool=_changed(self.world.pools[PoolId(action.pool)], action))
+                pool = self.world.pools.get(PoolId(action.pool))
+                if pool is None:
+                    raise UnknownObject("pool", action.pool)
+                return ev.PoolSet(pool=_changed(pool, action))
 
 
 def _changed(pool: Pool, action: SetCapacity | SetNode | DrainPool) -> Pool:

@@ -149,8 +149,8 @@ STEPS = {
     "an unknown status": (
         "- expect: {a: alocated}",
         (
-            "steps[1].expect.a: 'alocated': did you mean 'allocated'?; possible: queued, allocated, preempting, released, "
-            "preempted, rejected, cancelled, expired"
+            "steps[1].expect.a: 'alocated': did you mean 'allocated'?; possible: queued, allocated, preempting, "
+            "released, preempted, rejected, cancelled, expired"
         ),
     ),
     "an unknown aspect": (
@@ -172,15 +172,15 @@ STEPS = {
     "an amount that is too precise": (
         "- expect: {usage: {p: {gpu: 0.0001}}}",
         (
-            "steps[1].expect.usage.p.gpu: amount '0.0001' has more than three fractional digits; possible: a number from "
-            "0 to 1000000000000000 with at most three fractional digits"
+            "steps[1].expect.usage.p.gpu: amount '0.0001' has more than three fractional digits; possible: a number "
+            "from 0 to 1000000000000000 with at most three fractional digits"
         ),
     ),
     "a fraction above one": (
         "- submit: {id: b, subject: team:t, demand: {gpu: 1.5}}",
         (
-            "steps[1].submit.demand.gpu: 1.5 GPUs in one part: a fraction lives on one device; possible: a whole number, "
-            "or a fraction below one (S2)"
+            "steps[1].submit.demand.gpu: 1.5 GPUs in one part: a fraction lives on one device; possible: a whole "
+            "number, or a fraction below one (S2)"
         ),
     ),
     "a key written twice": ("- {advance: 1, advance: 2}", "steps[1].advance: is written twice"),
@@ -209,15 +209,15 @@ SETUPS = {
     "an odd resource key": (
         'scenario: s\npools: {p: {capacity: {"g pu": 1}}}\nsteps: []\n',
         (
-            "2: pools.p.capacity.g pu: resource key 'g pu' holds characters that it may not; possible: letters, digits and "
-            ". _ - /; a letter or digit at both ends"
+            "2: pools.p.capacity.g pu: resource key 'g pu' holds characters that it may not; possible: letters, digits "
+            "and . _ - /; a letter or digit at both ends"
         ),
     ),
     "a negative capacity": (
         "scenario: s\npools: {p: {capacity: {gpu: -1}}}\nsteps: []\n",
         (
-            "2: pools.p.capacity.gpu: amount '-1' is negative; possible: a number from 0 to 1000000000000000 with at most "
-            "three fractional digits"
+            "2: pools.p.capacity.gpu: amount '-1' is negative; possible: a number from 0 to 1000000000000000 with at "
+            "most three fractional digits"
         ),
     ),
     "a component that is none": (
