@@ -143,15 +143,15 @@ class _Nothing:
 
 
 def _set_up(here: Installation) -> None:
-    here.command("pool", "create", "gpus", "--capacity", '{"gpu": 4}')
+    here.command("pool", "create", "gpus", "--capacity", "gpu=4")
     here.command("component", "create", "research-box")
     here.command("component", "create", "prod-cluster")
     here.command("stack", "create", "research", "--orchestrator", "research-box")
     here.command("stack", "create", "prod", "--orchestrator", "prod-cluster")
-    here.command("policy", "attach", "gpus", "prod-cluster", "--priority", "10", "--reserved", '{"gpu": 2}')
-    words = ("--reserved", '{"gpu": 2}', "--limit", '{"gpu": 4}', "--grace", str(GRACE_S))
+    here.command("policy", "attach", "gpus", "prod-cluster", "--priority", "10", "--reserved", "gpu=2")
+    words = ("--reserved", "gpu=2", "--limit", "gpu=4", "--grace", str(GRACE_S))
     here.command("policy", "attach", "gpus", "research-box", *words)
-    here.command("policy", "attach", "gpus", "team:notebooks", "--limit", '{"gpu": 1}')
+    here.command("policy", "attach", "gpus", "team:notebooks", "--limit", "gpu=1")
 
 
 def _research_borrows(works: list[Work]) -> bool:

@@ -179,17 +179,18 @@ def test_a_lease_that_lapses_frees_what_it_held(call: Caller, pool: str) -> None
     assert call.ok("GET", f"/requests/{lost['id']}")["status"] == "expired"
 
 
-def test_lists_come_in_pages_that_miss_and_repeat_nothing(call: Caller, pool: str) -> None:
+@pytest.mark.parametrize(("order", "step"), [("newest", -1), ("oldest", 1)])
+def test_lists_come_in_pages_that_miss_and_repeat_nothing(call: Caller, pool: str, order: str, step: int) -> None:
     made = [call.ok("POST", "/requests", ask(pool, 1, labels={"n": str(number % 2)}))["id"] for number in range(7)]
     found: list[str] = []
-    path = f"/requests?pool={pool}&limit=3"
+    path = f"/requests?pool={pool}&limit=3&order={order}"
     page = call.ok("GET", path)
     while True:
         found += [item["id"] for item in page["items"]]
         if page["next_cursor"] is None:
             break
         page = call.ok("GET", f"{path}&cursor={page['next_cursor']}")
-    assert found == made[::-1]
+    assert found == made[::step]
     labelled = call.ok("GET", f"/requests?pool={pool}&label=n=1")["items"]
     assert [item["id"] for item in labelled] == made[::-1][1::2]
     assert len(call.ok("GET", f"/requests?pool={pool}&status=allocated")["items"]) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from fairpool.client.api import Client
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+PAIRS = re.compile(r"[^\s{}\[\]:=,]+=[^\s{}\[\]=,]+(,[^\s{}\[\]:=,]+=[^\s{}\[\]=,]+)*")
+"""``gpu=8,mcpu=4000``."""
 
 
 def connected(function: Function) -> Function:
@@ -79,16 +83,35 @@ def dry_run(function: Function) -> Function:
 
 
 def data(text: str, *, option: str) -> dict[str, Any]:
-    """What an option says in JSON or YAML: an object. Raises UsageError with line and column."""
+    """What an option says, ``gpu=8,mcpu=4000`` or an object in JSON or YAML. Raises UsageError with line and column."""
     from fairpool.wire.text import MalformedText, loads
 
+    if PAIRS.fullmatch(text):
+        return _pairs(text, option)
     try:
         value = loads(text)
     except MalformedText:
         value = _yaml(text, option)
     if not isinstance(value, dict):
-        raise click.UsageError(f"{option} is {text!r}; possible: an object such as '{{\"gpu\": 8}}' or 'gpu: 8'")
+        raise click.UsageError(
+            f"{option} is {text!r}; possible: gpu=8,mcpu=4000, or an object such as '{{\"gpu\": 8}}'"
+        )
     return value
+
+
+def _pairs(text: str, option: str) -> dict[str, Any]:
+    from fairpool.wire.text import MalformedText, loads
+
+    found: dict[str, Any] = {}
+    for pair in text.split(","):
+        key, _, said = pair.partition("=")
+        if key in found:
+            raise click.UsageError(f"{option}: the key {key!r} is there twice")
+        try:
+            found[key] = loads(said)
+        except MalformedText:
+            found[key] = said
+    return found
 
 
 def _yaml(text: str, option: str) -> object:

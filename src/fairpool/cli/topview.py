@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 12  # of running and of waiting requests each: more than a person takes in at a glance
 MOST_EXPLAINED = 6
+MOST_LOOKED_AT = 100
 
 IN_SHARE, BORROWED, FREE, RESERVED = "green", "yellow", "bright_black", "cyan"
 
@@ -42,7 +43,9 @@ class Sight:
 
 def gather(client: Client) -> Sight:
     """Ask the server."""
-    waiting = list(client.requests(view="queued", limit=MOST_ROWS))[::-1]
+    # What was preempted stands in its old place, though its new request is younger: look further than is shown.
+    longest = client.requests(view="queued", order="oldest", limit=MOST_LOOKED_AT)
+    waiting = sorted(longest, key=lambda request: request.queued_at)[:MOST_ROWS]
     why = {}
     for request in waiting[:MOST_EXPLAINED]:
         try:

@@ -44,8 +44,8 @@ def _rights(function: click.decorators.FC) -> click.decorators.FC:
     for option in reversed(
         (
             click.option("--priority", type=int, help="Higher goes first, and may take what lower ones borrow."),
-            click.option("--reserved", metavar="JSON|YAML", help="What is theirs whenever they want it."),
-            click.option("--limit", metavar="JSON|YAML", help="The most they may use (the pool's capacity)."),
+            click.option("--reserved", metavar="KEY=AMOUNT,…", help="What is theirs whenever they want it."),
+            click.option("--limit", metavar="KEY=AMOUNT,…", help="The most they may use (the pool's capacity)."),
             click.option("--weight", metavar="N", help="Their part of the surplus beside their equals (1)."),
             click.option("--dedicated/--shared", default=None, help="Keep what is reserved idle for them."),
             click.option("--grace", "grace_s", type=int, metavar="S", help="How long evicted work has (30)."),

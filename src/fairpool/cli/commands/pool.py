@@ -38,7 +38,7 @@ def pool() -> None:
 
 @pool.command("create")
 @click.argument("name")
-@click.option("--capacity", metavar="JSON|YAML", help="Units per key, such as '{\"gpu\": 8}'.")
+@click.option("--capacity", metavar="KEY=AMOUNT,…", help="Units per key, such as gpu=8; or JSON, or YAML.")
 @click.option("--nodes", metavar="JSON|YAML", help='Machines: \'{"n1": {"gpu": 8}, "n2": {"gpu": 8}}\'.')
 @click.option("--ordering", type=click.Choice(("fair", "fifo")), help="How equals are served (fair).")
 @click.option("--placement", type=click.Choice(("pack", "spread")), help="Which node is taken first (pack).")
@@ -120,7 +120,7 @@ def describe(client: Client, pool: str, style: Style) -> None:
 @pool.command("update")
 @click.argument("pool")
 @click.option("--name", help="Another name.")
-@click.option("--capacity", metavar="JSON|YAML", help="Keys that change; 0 removes a key.")
+@click.option("--capacity", metavar="KEY=AMOUNT,…", help="Keys that change; 0 removes a key.")
 @click.option("--nodes", metavar="JSON|YAML", help="The whole new list of machines.")
 @click.option("--ordering", type=click.Choice(("fair", "fifo")), help="How equals are served.")
 @click.option("--placement", type=click.Choice(("pack", "spread")), help="Which node is taken first.")

@@ -30,7 +30,9 @@ def profile() -> None:
 
 @profile.command("create")
 @click.argument("name")
-@click.option("--demand", required=True, metavar="JSON|YAML", help="What it asks for, such as '{\"gpu\": 0.5}'.")
+@click.option(
+    "--demand", required=True, metavar="KEY=AMOUNT,…", help="What it asks for, such as gpu=0.5; or JSON, or YAML."
+)
 @click.option("--pool", "pools", multiple=True, required=True, help="Where, the preferred one first; repeatable.")
 @click.option("--description", help="A line about it, for people.")
 @dry_run

@@ -84,6 +84,7 @@ def request() -> None:
 @click.option("--subject", help="Only those of this subject, such as team:vision.")
 @click.option("--run", help="Only those of this run.")
 @click.option("--label", multiple=True, metavar="KEY=VALUE", help="Only with this label; repeatable.")
+@click.option("--order", type=click.Choice(("newest", "oldest")), help="Which come first (newest).")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many at most.")
 @watch_option
 @printed

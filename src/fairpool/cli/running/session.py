@@ -226,7 +226,7 @@ def _over(ended: Ended) -> _Over:
 def _where(request: RequestView) -> str:
     held = request.allocation
     if held is None or held.pool is None:
-        return "running; no policy governs it, and nothing is counted"
+        return "running; no policy governs it, so nothing is counted (fairpool policy attach POOL SUBJECT)"
     devices = devices_told(request)
     borrowed = ", borrowed: it may be asked to let go" if held.in_share is False and request.preemptible else ""
     return f"running in pool {held.pool}{', ' + devices if devices else ''}{borrowed}"

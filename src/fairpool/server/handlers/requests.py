@@ -122,7 +122,10 @@ async def _checked(call: Call, ask: requests.Ask) -> Response:
 
 async def _list(call: Call) -> Response:
     query, cursor, limit = await _query(call), lookups.cursor_of(call), call.page_size
-    page = await reading(call, lambda reader: reader.requests.page(query, cursor=cursor, limit=limit))
+    oldest_first = call.text("order") == "oldest"
+    page = await reading(
+        call, lambda reader: reader.requests.page(query, cursor=cursor, limit=limit, oldest_first=oldest_first)
+    )
     views = await asked(call, lambda memory, now: request_views(memory, page.items))
     return present(Page[RequestView](items=views, next_cursor=lookups.next_cursor(page)))
 
