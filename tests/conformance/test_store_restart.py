@@ -1,4 +1,4 @@
-"""A store gives back the very world that was committed to it."""
+"""A store gives back the very world that was committed to it (S34)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store keeps, what it refuses, and that a batch is all or nothing."""
+"""What a store keeps, what it refuses, and that a batch is all or nothing (S34)."""
 
 from __future__ import annotations
 
@@ -196,6 +196,7 @@ def test_every_state_of_a_request_comes_back(on: Trial) -> None:
 
 
 def test_a_restart_finds_what_waits_and_what_is_held(on: Trial) -> None:
+    """S34."""
     on.commit(put=(pool(), policy(), document(Kind.SETTINGS, "x", {"require_policy": True})))
     on.commit(inserted=tuple(request(name) for name in ("r3", "r1", "r2", "r4")))
     held = grant((0, 1000), sequence=7)
@@ -223,6 +224,7 @@ def test_the_settings_say_whether_a_policy_is_required(on: Trial) -> None:
 
 
 def test_renewed_leases_are_kept_and_count_as_no_change(on: Trial) -> None:
+    """S35."""
     on.commit(inserted=(request("r1"),))
     lease = Lease(until=Instant(NOW + 500 * SECOND), length_s=120)
     on.commit(renewed=((RequestId("r1"), lease),))
@@ -233,6 +235,7 @@ def test_renewed_leases_are_kept_and_count_as_no_change(on: Trial) -> None:
 
 
 def test_a_batch_that_cannot_be_changes_nothing_at_all(on: Trial) -> None:
+    """S34: every change of status is one transaction."""
     on.commit(put=(pool(),), inserted=(request("r1"),), changes=(change("r1"),))
     before = on.store.load()
     with pytest.raises(NameTaken):
