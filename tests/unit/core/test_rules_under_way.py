@@ -1,0 +1,182 @@
+"""What is under way when pools and policies change: what is kept stays, moves or ends; what runs goes on (S6, S31)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fairpool.core import events as ev
+from fairpool.core.audit import audit
+from fairpool.core.ids import PolicyId, PoolId, RequestId
+from fairpool.core.planner import decide, plan
+from fairpool.core.pools import Node, NodeState, Pool, PoolState
+from fairpool.core.requests import Request, Status
+from fairpool.core.world import World
+from fairpool.testing import builders as make
+
+P = PoolId("p")
+W = RequestId("w")
+NODES = make.pool(nodes={"n1": {"gpu": 4}, "n2": {"gpu": 4}})
+
+
+def _ask(name: str, gpus: float, subject: str = "team:b", *, preemptible: bool = True) -> Request:
+    return make.request(name, subject, {"gpu": gpus}, preemptible=preemptible)
+
+
+def _evicting(pool: Pool = NODES) -> World:
+    """`b1` and `b2` hold a node each; `b2`, the newer one, must let go for `w`."""
+    policies = (make.policy("team:t", {"gpu": 4}), make.policy("team:b"))
+    world = make.settled(pool, *policies, later=[_ask("b1", 4), _ask("b2", 4), _ask("w", 4, "team:t")])
+    assert world.claims[W].parts[0].node in ("n2", "")
+    return world
+
+
+def _with_node(pool: Pool, name: str, state: NodeState) -> Pool:
+    nodes = tuple(replace(node, state=state) if node.name == name else node for node in pool.nodes)
+    return replace(pool, nodes=nodes)
+
+
+def _apply(world: World, event: ev.Event) -> None:
+    world.apply(event, make.START)
+
+
+def _release(world: World, request: str) -> None:
+    _apply(world, ev.Ended(request=RequestId(request), how=Status.RELEASED))
+
+
+# ---- what is kept (S31) ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_stays_where_it_is_through_a_change_that_does_not_touch_it() -> None:
+    """S31: the very same node and devices."""
+    world = _evicting()
+    kept = world.claims[W]
+    bigger = replace(NODES, nodes=(*NODES.nodes, Node(name="n3", capacity=(("gpu", 1000),))))
+    _apply(world, ev.PoolSet(pool=bigger))
+    made = decide(world, make.START)
+    assert (made.claims, made.unclaims) == ((), ())
+    assert world.claims[W] == kept
+    _release(world, "b2")
+    (grant,) = decide(world, make.START).grants
+    assert grant.allocation.parts == kept.parts
+
+
+def test_what_is_kept_moves_when_its_node_fails_and_another_is_there() -> None:
+    world = _evicting()
+    third = Node(name="n3", capacity=(("gpu", 4000),))
+    _apply(world, ev.PoolSet(pool=_with_node(replace(NODES, nodes=(*NODES.nodes, third)), "n2", NodeState.DOWN)))
+    made = decide(world, make.START)
+    assert [(str(grant.request), grant.allocation.parts[0].node) for grant in made.grants] == [("w", "n3")]
+    assert dict(world.claims) == {}
+
+
+def test_what_is_kept_ends_when_it_fits_nowhere_any_more() -> None:
+    """`w` waits like others again, and may evict on the node that is left."""
+    world = _evicting()
+    _apply(world, ev.PoolSet(pool=_with_node(NODES, "n2", NodeState.DOWN)))
+    made = decide(world, make.START)
+    assert [evict.request for evict in made.evictions] == ["b1"]
+    assert [claim.parts[0].node for claim in made.claims] == ["n1"]
+    assert audit(world, make.START) == ()
+
+
+def test_what_is_kept_for_firm_work_ends_when_its_reservation_falls() -> None:
+    """S22."""
+    policies = (make.policy("team:t", {"gpu": 4}), make.policy("team:b"))
+    firm = _ask("w", 4, "team:t", preemptible=False)
+    world = make.settled(NODES, *policies, later=[_ask("b1", 4), _ask("b2", 4), firm])
+    assert set(world.claims) == {"w"}
+    _apply(world, ev.PolicySet(policy=make.policy("team:t", {"gpu": 2})))
+    made = decide(world, make.START)
+    assert [reject.request for reject in made.rejects] == ["w"]
+    assert dict(world.claims) == {}
+
+
+def test_in_a_pool_on_its_way_out_nothing_is_kept_once_the_victims_have_gone() -> None:
+    """S10: it grants nothing."""
+    world = _evicting()
+    _apply(world, ev.PoolSet(pool=replace(NODES, state=PoolState.DRAINING)))
+    decide(world, make.START)
+    _release(world, "b2")
+    made = decide(world, make.START)
+    assert made.unclaims == ("w",)
+    assert world.status_of(W) is Status.QUEUED
+    assert dict(world.claims) == {}
+
+
+def test_a_request_keeps_what_is_kept_for_it_when_it_may_go_elsewhere_too() -> None:
+    """A second pool opens that is full: the claim in the first one stands."""
+    world = _evicting()
+    kept = world.claims[W]
+    _apply(world, ev.PoolSet(pool=make.pool("q", {"gpu": 4})))
+    _apply(world, ev.PolicySet(policy=make.policy("team:x", pool="q")))
+    _apply(world, ev.Submitted(request=_ask("x", 4, "team:x")))
+    decide(world, make.START)
+    _apply(world, ev.PolicySet(policy=make.policy("team:t", pool="q")))
+    assert decide(world, make.START).grants == ()
+    assert world.claims[W] == kept
+
+
+def test_in_strict_order_nobody_passes_whom_an_eviction_is_under_way_for() -> None:
+    """S25: not even where there is room."""
+    pool = replace(NODES, backfill=False, nodes=(*NODES.nodes, Node(name="n3", capacity=(("gpu", 1000),))))
+    world = _evicting(pool)
+    _apply(world, ev.Submitted(request=_ask("small", 1)))
+    assert plan(world, make.START).grants == ()
+    relaxed = world.copy()
+    _apply(relaxed, ev.PoolSet(pool=replace(pool, backfill=True)))
+    assert [grant.request for grant in plan(relaxed, make.START).grants] == ["small"]
+
+
+# ---- what runs -------------------------------------------------------------------------------------------------------
+
+
+def test_work_on_a_node_that_was_taken_out_goes_on_and_its_end_frees_nothing() -> None:
+    """S6: adding or taking a node is no reason to evict."""
+    world = make.settled(NODES, make.policy(), later=[_ask("a", 4, "team:t"), _ask("b", 2, "team:t")])
+    _apply(world, ev.PoolSet(pool=make.pool(nodes={"n2": {"gpu": 4}})))
+    decide(world, make.START)
+    assert set(world.allocations) == {"a", "b"}
+    assert world.free(P) == {"gpu": 2000}
+    _release(world, "a")
+    assert world.free(P) == {"gpu": 2000}
+    assert audit(world, make.START) == ()
+
+
+def test_work_of_a_dropped_policy_stays_on_the_books_through_later_changes_until_it_ends() -> None:
+    world = make.settled(make.pool("p", {"gpu": 8}), make.policy("team:t"), make.policy("team:b"), _ask("a", 2))
+    _apply(world, ev.PolicyDropped(policy=PolicyId("p/team:b")))
+    _apply(world, ev.PoolSet(pool=make.pool("p", {"gpu": 6})))
+    assert world.usage(P) == {"gpu": 2000}
+    assert PolicyId("p/team:b") in world.books[P].policies
+    _release(world, "a")
+    assert PolicyId("p/team:b") not in world.books[P].policies
+    assert world.free(P) == {"gpu": 6000}
+
+
+def test_a_policy_may_move_to_another_pool_and_leaves_the_first() -> None:
+    world = make.world(make.pool("p", {"gpu": 8}), make.pool("q", {"gpu": 8}), make.policy("team:t"))
+    moved = replace(make.policy("team:t"), pool=PoolId("q"))
+    _apply(world, ev.PolicySet(policy=moved))
+    assert (list(world.books[P].policies), list(world.books[PoolId("q")].policies)) == ([], [moved.id])
+
+
+def test_planning_does_not_use_up_what_an_operator_asked_for() -> None:
+    """S9: the eviction of borrowers is asked for once, and done by the next decision, not by a look at it."""
+    world = make.settled(
+        make.pool("p", {"gpu": 8}), make.policy(), later=[_ask("a", 4, "team:t"), _ask("b", 4, "team:t")]
+    )
+    _apply(world, ev.PoolSet(pool=make.pool("p", {"gpu": 4})))
+    _apply(world, ev.BorrowersEvicted(pool=P))
+    seen = [[str(evict.request) for evict in plan(world, make.START).evictions] for _ in range(2)]
+    assert seen == [["b"], ["b"]]
+    assert [evict.request for evict in decide(world, make.START).evictions] == ["b"]
+    assert decide(world, make.START).is_empty
+
+
+def test_borrowers_leave_a_smaller_pool_only_as_far_as_it_takes() -> None:
+    """S9: `c` alone does not do, and with `b` gone `c` may stay."""
+    running = [_ask("a", 2, "team:t"), _ask("b", 4, "team:t"), _ask("c", 1, "team:t")]
+    world = make.settled(make.pool("p", {"gpu": 8}), make.policy(), later=running)
+    _apply(world, ev.PoolSet(pool=make.pool("p", {"gpu": 4})))
+    _apply(world, ev.BorrowersEvicted(pool=P))
+    assert [evict.request for evict in decide(world, make.START).evictions] == ["b"]
