@@ -7,7 +7,7 @@ import pytest
 from fairpool.core import events as ev
 from fairpool.core.errors import UnknownObject
 from fairpool.core.explain import MAX_HOLDERS, CandidateView, check, explain
-from fairpool.core.forecast import Basis, Estimate, estimate_start
+from fairpool.core.forecast import MAX_STEPS, Basis, Estimate, estimate_start
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.lanes import Lanes
 from fairpool.core.planner import decide
@@ -223,3 +223,19 @@ def test_who_comes_before_in_line_is_reckoned_with() -> None:
 def test_the_pool_of_an_explained_request_is_named() -> None:
     world = make.settled(EIGHT, make.policy(), _ask("a", 8), later=[_ask("w")])
     assert _view(world).pool == PoolId("p")
+
+
+def test_an_estimate_does_not_look_beyond_two_hundred_endings() -> None:
+    """It would be worth little."""
+    running = [_ask(f"a{number:03d}", runtime_s=number + 1) for number in range(MAX_STEPS + 5)]
+    pool = make.pool("p", {"gpu": len(running)})
+    for gpus, known in ((MAX_STEPS - 1, True), (len(running), False)):
+        world = make.settled(pool, make.policy(), *running, later=[_ask("w", gpus)])
+        assert (estimate_start(world, W, make.START) is not None) is known
+
+
+def test_a_carve_out_bounds_only_the_keys_that_the_pool_meters() -> None:
+    """S5, S14: unlisted CPUs are in nobody's way."""
+    owner = make.policy("team:owner", {"gpu": 4}, dedicated=True)
+    world = make.settled(EIGHT, owner, make.policy(), make.request("w", "team:t", {"gpu": 4, "mcpu": 99_000}))
+    assert world.status_of(W) is Status.ALLOCATED

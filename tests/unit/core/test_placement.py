@@ -194,3 +194,35 @@ def test_a_node_that_comes_back_brings_its_gpus_back() -> None:
     world.apply(ev.PoolSet(pool=TWO), make.START)
     decide(world, make.START)
     assert _nodes(world, "w") == ["n1"]
+
+
+# ---- fractions on nodes ----------------------------------------------------------------------------------------------
+
+
+def test_a_fraction_joins_the_fraction_that_leaves_least_whichever_node_that_is_on() -> None:
+    """S8: 0.25 goes beside 0.75 on `n2`, not beside 0.5 on `n1`, and not on a device of its own."""
+    pool = make.pool(nodes={"n1": {"gpu": 2, "mcpu": 1000}, "n2": {"gpu": 2, "mcpu": 4000}})
+    world = _settled(pool, _ask("a", HALF), _ask("b", {"gpu": 0.75, "mcpu": 4000}), _ask("c", {"gpu": 0.25}))
+    assert _nodes(world, "b") == ["n2"]
+    assert (_nodes(world, "c"), _devices(world, "c")) == (["n2"], [((0, 250),)])
+
+
+def test_a_fraction_does_not_join_where_another_key_is_used_up() -> None:
+    pool = make.pool(nodes={"n1": {"gpu": 1, "mcpu": 1000}, "n2": {"gpu": 1, "mcpu": 1000}})
+    world = _settled(pool, _ask("a", {"gpu": 0.5, "mcpu": 800}), _ask("b", {"gpu": 0.5, "mcpu": 800}))
+    assert [_nodes(world, name) for name in "ab"] == [["n1"], ["n2"]]
+
+
+def test_a_fraction_that_fits_no_shared_and_no_free_device_waits() -> None:
+    world = _settled(make.pool("p", {"gpu": 1}), _ask("a", {"gpu": 0.6}), _ask("w", HALF))
+    assert _waits(world, "w")
+
+
+def test_a_gang_that_fits_by_units_but_not_by_nodes_waits() -> None:
+    """S8: 3 + 3 free, asked 2 + 2 + 2."""
+    pool = make.pool(nodes={"n1": {"gpu": 3}, "n2": {"gpu": 3}})
+    world = _settled(pool, _ask("a", {"gpu": 0.5}), _ask("gang", {"gpu": 2}, {"gpu": 2}, {"gpu": 1}))
+    assert world.status_of(RequestId("gang")) is Status.ALLOCATED
+    other = _settled(replace(pool, name="p"), _ask("w", {"gpu": 2}, {"gpu": 2}, {"gpu": 2}))
+    assert plan(other, make.START).is_empty
+    assert other.status_of(RequestId("w")) is None, "rejected: no nodes could ever hold it (S16)"

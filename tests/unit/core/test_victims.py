@@ -218,3 +218,66 @@ def test_an_operator_may_have_borrowers_leave_a_pool_that_shrank() -> None:
     made = decide(world, make.START)
     assert _evicted(made) == {"b2": Because.CAPACITY, "b3": Because.CAPACITY}
     assert {evict.cause for evict in made.evictions} == {None}
+
+
+# ---- more than one part ----------------------------------------------------------------------------------------------
+
+
+def test_room_is_made_for_all_parts_of_a_gang_at_once() -> None:
+    """S3, S8: on two of three nodes; the third borrower is spared."""
+    pool = make.pool(nodes={name: {"gpu": 4} for name in ("n1", "n2", "n3")})
+    world = _world([make.policy("team:t", {"gpu": 8}), make.policy("team:b")], [_gpus(n, 4) for n in "abc"], pool)
+    made = _asks(world, make.request("gang", "team:t", {"gpu": 4}, {"gpu": 4}))
+    assert set(_evicted(made)) == {"b", "c"}
+    assert sorted(part.node for part in made.claims[0].parts) == ["n2", "n3"]
+
+
+def test_who_frees_a_fraction_on_the_right_device_is_chosen() -> None:
+    """S2, S8: the halves of one device, and not the newest of all, which is alone on another."""
+    world = _world(
+        [make.policy("team:t", {"gpu": 1}), make.policy("team:b"), make.policy("team:keep", {"gpu": 1})],
+        [_gpus("a", 0.5), _gpus("b", 0.5), _gpus("firm", 0.5, "team:keep"), _gpus("c", 0.5)],
+        make.pool("p", {"gpu": 2}),
+    )
+    assert set(_evicted(_asks(world, _gpus("w", 1, "team:t")))) == {"a", "b"}
+
+
+def test_a_gang_of_halves_takes_the_halves_that_are_there() -> None:
+    world = _world(
+        [make.policy("team:t", {"gpu": 1}), make.policy("team:b")],
+        [_gpus("a", 0.5), _gpus("b", 0.5)],
+        make.pool("p", {"gpu": 1}),
+    )
+    assert set(_evicted(_asks(world, make.request("w", "team:t", {"gpu": 0.5}, {"gpu": 0.5})))) == {"a", "b"}
+
+
+# ---- firm requests, and capacity that is held ------------------------------------------------------------------------
+
+
+def test_no_eviction_makes_a_firm_request_entitled() -> None:
+    """S22: with 3 of 4 in firm use its own borrowing work is left alone."""
+    firm = make.request("firm", "team:t", {"gpu": 3}, preemptible=False)
+    world = _world([make.policy("team:t", {"gpu": 4})], [firm, _gpus("own", 5, "team:t")])
+    made = _asks(world, make.request("w", "team:t", {"gpu": 2}, preemptible=False))
+    assert made.is_empty
+    assert world.status_of(W) is Status.QUEUED
+
+
+def test_a_firm_request_that_is_entitled_reclaims_from_own_borrowing_work() -> None:
+    """S28: firm over preemptible."""
+    world = _world([make.policy("team:t", {"gpu": 4})], [_gpus("own", 8, "team:t")])
+    made = _asks(world, make.request("w", "team:t", {"gpu": 4}, preemptible=False))
+    assert _evicted(made) == {"own": Because.PRIORITY}
+
+
+def test_evictions_reckon_with_capacity_that_is_held_for_an_older_request() -> None:
+    """S25, S31: the 2 free GPUs are held for `old`, so that `w` needs all 3 of its own work, not 1 and those."""
+    pool = make.pool("p", {"gpu": 8}, max_bypass_s=0)
+    policies = [make.policy("team:old", priority=5), make.policy("team:t"), make.policy("team:x", {"gpu": 3})]
+    firm = make.request("firm", "team:x", {"gpu": 3}, preemptible=False)
+    world = _world(policies, [firm, _gpus("a", 2, "team:t"), _gpus("b", 1, "team:t")], pool)
+    assert _evicted(_asks(world, _gpus("old", 6, "team:old"))) == {}, "5 is the most that can be freed for it"
+    made = _asks(world, _gpus("w", 3, "team:t", priority=1))
+    assert _evicted(made) == {"a": Because.PRIORITY, "b": Because.PRIORITY}
+    assert made.grants == ()
+    assert [(hold.pool, hold.request) for hold in made.holds] == [("p", "old")]

@@ -229,3 +229,15 @@ def test_held_nodes_are_those_that_lack_least() -> None:
     made = decide(world, make.START)
     assert [(str(g.request), g.allocation.parts[0].node) for g in made.grants] == [("s1", "n1")]
     assert world.status_of(RequestId("s2")) is Status.QUEUED
+
+
+def test_run_times_that_only_some_declared_do_not_tell_when_the_held_capacity_is_complete() -> None:
+    """S25: `big` needs the end of `unknown`, too, so that the short request is not let pass on a free GPU."""
+    running = [
+        make.request("known", "team:t", {"gpu": 4}, max_runtime_s=1000),
+        make.request("unknown", "team:t", {"gpu": 3}),
+    ]
+    world = make.settled(make.pool("p", {"gpu": 8}), make.policy(), *running, later=[_ask("big", gpus=8)])
+    now = Instant(600 * SECOND)
+    world.apply(ev.Submitted(request=make.request("short", queued_at=now, max_runtime_s=1)), now)
+    assert decide(world, now).grants == ()
