@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairpool.core import events as ev
-from fairpool.core.errors import CoreError, InvalidInput
+from fairpool.core.errors import InvalidInput
 from fairpool.core.ids import Instant
 from fairpool.core.world import World
 from fairpool.sim.scenario_expectations import read_expectations
@@ -80,8 +80,6 @@ def _tried(attempt: Callable[[], object], item: Item) -> None:
         attempt()
     except InvalidInput as error:
         raise item.refused(error) from None
-    except CoreError as error:
-        raise item.wrong(str(error)) from None
 
 
 def _step(number: int, item: Item, names: Names) -> Step:

@@ -57,21 +57,18 @@ def _request(item: Item, names: Names) -> Request:
     if not name or name in RESERVED_WORDS:
         raise found["id"].wrong(f"a request cannot be called {name!r}")
     names.requests.add(name)
-    try:
-        return Request(
-            id=RequestId(name),
-            subjects=tuple(read_subject(each) for each in found["subject"].one_or_more()),
-            demand=_demand(item, found, names),
-            queued_at=Instant(0),
-            preemptible=found["preemptible"].flag() if "preemptible" in found else True,
-            priority=found["priority"].integer() if "priority" in found else 0,
-            profile=found["profile"].known("profile", names.profiles) if "profile" in found else "",
-            pool=found["pool"].known("pool", names.pools) if "pool" in found else "",
-            max_runtime_s=_whole_seconds(found.get("max_runtime_s")),
-            wait_timeout_s=_whole_seconds(found.get("wait_timeout_s")),
-        )
-    except InvalidInput as error:
-        raise item.refused(error) from None
+    return Request(
+        id=RequestId(name),
+        subjects=tuple(read_subject(each) for each in found["subject"].one_or_more()),
+        demand=_demand(item, found, names),
+        queued_at=Instant(0),
+        preemptible=found["preemptible"].flag() if "preemptible" in found else True,
+        priority=found["priority"].integer() if "priority" in found else 0,
+        profile=found["profile"].known("profile", names.profiles) if "profile" in found else "",
+        pool=found["pool"].known("pool", names.pools) if "pool" in found else "",
+        max_runtime_s=_whole_seconds(found.get("max_runtime_s")),
+        wait_timeout_s=_whole_seconds(found.get("wait_timeout_s")),
+    )
 
 
 def _whole_seconds(item: Item | None) -> int | None:

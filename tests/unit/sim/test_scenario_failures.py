@@ -197,3 +197,12 @@ def test_ending_what_cannot_be_ended_fails(deed: str, expected: str, found: str)
     (scenario,) = read_text(f"{STORY}  - {deed}\n  - expect: {{w: queued}}\n")
     (failure,) = run_scenario(scenario)
     assert (failure.expected, failure.found, failure.step) == (expected, found, 5)
+
+
+def test_such_a_fault_is_told_with_those_of_the_other_files(tmp_path: Path) -> None:
+    """Exit status 2."""
+    file = tmp_path / "f.yaml"
+    file.write_text(f"{STORY}  - drop_pool: p\n  - drop_pool: p\n  - expect: {{a: allocated}}\n", encoding="utf-8")
+    outcome = run_files([file])
+    assert outcome.exit_status == 2
+    assert outcome.lines() == (f"WRONG {file}:12: steps[5].drop_pool: no pool 'p'", "0 scenarios: 0 hold, 0 fail")

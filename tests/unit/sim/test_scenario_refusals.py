@@ -57,6 +57,10 @@ STEPS = {
         "- {at: 5, advance: 5}",
         "steps[1].advance: a step has either 'at' or 'advance'",
     ),
+    "a number beyond all sense": (
+        "- submit: {id: b, subject: team:t, demand: {gpu: 1}, priority: 1e99}",
+        "steps[1].submit.priority: '1e99' is no number that makes sense here",
+    ),
     "a time that is no number": ("- at: soon", "steps[1].at: 'soon' is no number"),
     "a negative time": ("- advance: -1", "steps[1].advance: -1 is no number of seconds from 0 to 10000000000"),
     "no demand": (
@@ -219,6 +223,31 @@ SETUPS = {
             "2: pools.p.capacity.gpu: amount '-1' is negative; possible: a number from 0 to 1000000000000000 with at "
             "most three fractional digits"
         ),
+    ),
+    "an odd name of a pool": (
+        "scenario: s\npools: {-p: {capacity: {gpu: 1}}}\nsteps: []\n",
+        (
+            "2: pools.-p: pool name '-p' holds characters that it may not; possible: letters, digits and . _ - @ +; a "
+            "letter or digit at both ends"
+        ),
+    ),
+    "an odd name of a node": (
+        "scenario: s\npools: {p: {nodes: {-n: {gpu: 1}}}}\nsteps: []\n",
+        (
+            "2: pools.p.nodes.-n: node name '-n' holds characters that it may not; possible: letters, digits and . _ - "
+            "@ +; a letter or digit at both ends"
+        ),
+    ),
+    "an odd name of a profile": (
+        "scenario: s\npools: {p: {capacity: {gpu: 1}}}\nprofiles: {-h: {demand: {gpu: 1}, pools: p}}\nsteps: []\n",
+        (
+            "3: profiles.-h: profile name '-h' holds characters that it may not; possible: letters, digits and . _ - @ "
+            "+; a letter or digit at both ends"
+        ),
+    ),
+    "a policy of no weight": (
+        "scenario: s\npools: {p: {capacity: {gpu: 1}}}\npolicies: [{pool: p, subject: t, weight: 0}]\nsteps: []\n",
+        "3: policies[0].weight: weight must be above 0",
     ),
     "a component that is none": (
         "scenario: s\npools: {p: {capacity: {gpu: 1}, components: [team:t]}}\nsteps: []\n",
