@@ -10,6 +10,7 @@ from fairpool.cli import render
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
+    from fairpool.wire.events import HistoryEntry
 
 
 def print_history(client: Client, kind: str, ref: str) -> None:
@@ -18,13 +19,22 @@ def print_history(client: Client, kind: str, ref: str) -> None:
     if entries:
         click.echo("\n" + click.style("History:", bold=True))
         rows = [
-            [render.moment(entry.at), entry.what, entry.cause, entry.actor and f"by {entry.actor}", _changes(entry)]
+            [render.moment(entry.at), entry.what, entry.cause, entry.actor and f"by {entry.actor}", changes(entry)]
             for entry in entries
         ]
         render.print_table([], [[f"  {row[0]}", *map(str, row[1:])] for row in rows])
 
 
-def _changes(entry: object) -> str:
-    before: dict[str, object] = getattr(entry, "before", {})
-    after: dict[str, object] = getattr(entry, "after", {})
-    return ", ".join(f"{key}: {before[key]} → {after.get(key)}" for key in before if key in after)
+def changes(entry: HistoryEntry) -> str:
+    """Each field that changed, with its old and new value."""
+    before, after = entry.before, entry.after
+    return ", ".join(f"{key} {_told(before[key])} → {_told(after[key])}" for key in before if key in after)
+
+
+def _told(value: object) -> str:
+    """A value as people write it: amounts by key, words side by side."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_told(inner)}" for key, inner in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_told, value)) or "none"
+    return "none" if value in (None, "") else str(value)

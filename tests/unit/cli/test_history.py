@@ -1,0 +1,28 @@
+"""S34: what changed, from what to what, in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fairpool.cli.historyview import changes
+from fairpool.wire.events import HistoryEntry
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({"capacity": {"gpu": 4}}, {"capacity": {"gpu": 6}}, "capacity gpu 4 → gpu 6"),
+        ({"limit": {}, "grace_s": 30}, {"limit": {"gpu": 0.5}, "grace_s": 3}, "limit none → gpu 0.5, grace_s 30 → 3"),
+        ({"profiles": ["a", "b"]}, {"profiles": None}, "profiles a, b → none"),
+        ({}, {"name": "made"}, ""),
+    ],
+)
+def test_a_change_names_each_field_with_its_old_and_new_value(
+    before: dict[str, Any], after: dict[str, Any], told: str
+) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    entry = HistoryEntry(id=1, at=at, kind="pool", object="p", what="changed", before=before, after=after)
+    assert changes(entry) == told
