@@ -180,3 +180,34 @@ def test_borrowers_leave_a_smaller_pool_only_as_far_as_it_takes() -> None:
     _apply(world, ev.PoolSet(pool=make.pool("p", {"gpu": 4})))
     _apply(world, ev.BorrowersEvicted(pool=P))
     assert [evict.request for evict in decide(world, make.START).evictions] == ["b"]
+
+
+def test_the_very_devices_are_kept_though_others_would_come_first_now() -> None:
+    """S31: device 0 has become free meanwhile."""
+    policies = (make.policy("team:t", {"gpu": 4}), make.policy("team:b"))
+    running = [_ask("small", 1), _ask("b1", 3), _ask("b2", 4)]
+    world = make.settled(make.pool("p", {"gpu": 8}), *policies, later=[*running, _ask("w", 4, "team:t")])
+    kept = world.claims[W]
+    _release(world, "small")
+    _apply(world, ev.PoolSet(pool=make.pool("p", {"gpu": 8}, max_bypass_s=5)))
+    assert decide(world, make.START).claims == ()
+    assert world.claims[W] == kept
+    assert [device for device, _ in kept.parts[0].devices] == [4, 5, 6, 7]
+
+
+# ---- a restart before the next decision (INV-9) ----------------------------------------------------------------------
+
+
+def test_a_restart_between_a_change_and_the_decision_changes_nothing() -> None:
+    """INV-9: what is to be placed anew, and what an operator asked for, is in the snapshot."""
+    claimed = _evicting()
+    _apply(claimed, ev.PoolSet(pool=_with_node(NODES, "n2", NodeState.DOWN)))
+    asked = make.settled(
+        make.pool("p", {"gpu": 8}), make.policy(), later=[_ask("a", 4, "team:t"), _ask("b", 4, "team:t")]
+    )
+    _apply(asked, ev.PoolSet(pool=make.pool("p", {"gpu": 4})))
+    _apply(asked, ev.BorrowersEvicted(pool=P))
+    for world in (claimed, asked):
+        made = plan(world, make.START)
+        assert made.evictions
+        assert plan(world.copy(), make.START) == made

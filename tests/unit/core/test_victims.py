@@ -281,3 +281,27 @@ def test_evictions_reckon_with_capacity_that_is_held_for_an_older_request() -> N
     assert _evicted(made) == {"a": Because.PRIORITY, "b": Because.PRIORITY}
     assert made.grants == ()
     assert [(hold.pool, hold.request) for hold in made.holds] == [("p", "old")]
+
+
+# ---- ties between policies -------------------------------------------------------------------------------------------
+
+
+def _between_equals(**priorities: int) -> set[str]:
+    """Who of two policies with one borrower of 4 each gives way; `a` was granted before `b`."""
+    policies = [make.policy("team:t", {"gpu": 4}), make.policy("team:a"), make.policy("team:b")]
+    running = [_gpus(name, 4, f"team:{name}", priority=priorities.get(name, 0)) for name in "ab"]
+    return set(_evicted(_asks(_world(policies, running), _gpus("w", 4, "team:t"))))
+
+
+def test_between_equal_policies_the_lower_request_priority_gives_way_and_then_who_came_last() -> None:
+    """S29."""
+    assert _between_equals() == {"b"}
+    assert _between_equals(b=1) == {"a"}
+
+
+def test_victims_that_lie_far_from_where_room_is_made_are_spared() -> None:
+    """S8, S29: no node but `big` could ever hold `w`."""
+    pool = make.pool(nodes={"big": {"gpu": 4}, "s1": {"gpu": 1}, "s2": {"gpu": 1}, "s3": {"gpu": 1}})
+    running = [_gpus("b4", 4), *(_gpus(f"far{number}", 1) for number in range(3))]
+    world = _world([make.policy("team:t", {"gpu": 4}), make.policy("team:b")], running, pool)
+    assert set(_evicted(_asks(world, _gpus("w", 3, "team:t")))) == {"b4"}
