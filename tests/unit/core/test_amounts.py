@@ -27,6 +27,7 @@ LARGEST = 10**15
         (-0.0, 0),
         ("0.000000", 0),
         (LARGEST, LARGEST * 1000),
+        (str(LARGEST), LARGEST * 1000),
         (Decimal(LARGEST) - Decimal("0.001"), LARGEST * 1000 - 1),
     ],
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fairpool.core.amounts import vector
-from fairpool.core.ids import PolicyId, PoolId
+from fairpool.core.ids import PolicyId, PoolId, RequestId
 from fairpool.core.ordering import standing
 from fairpool.core.planner import plan
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Ordering
-from fairpool.core.requests import Request
+from fairpool.core.requests import Because, Eviction, Request
 from fairpool.core.shares import RESOLUTION, PolicyBooks, dominant_borrowed_share, is_entitled
 from fairpool.core.world import World
 from fairpool.testing import builders as make
@@ -64,6 +64,17 @@ def test_one_key_above_the_reservation_is_enough_to_borrow() -> None:
     policy = make.policy("team:t", {"gpu": 4})
     assert _borrowing(_books(policy, make.request("a", "team:t", {"gpu": 1, "mcpu": 1}))) == ["a"]
     assert _borrowing(_books(policy, make.request("a", "team:t", {"gpu": 1, "memory_mb": 1}))) == []
+
+
+def test_who_is_in_share_as_soon_as_others_have_left_is_no_borrower_today() -> None:
+    """S31: `a` still counts, and `b` borrows beside it; but `a` has been told to let go. `c` borrows in any case."""
+    policy = make.policy("team:t", {"gpu": 4})
+    sizes = {"a": 3, "b": 3, "c": 2}
+    running = [make.request(name, "team:t", {"gpu": size}, priority=int(name == "a")) for name, size in sizes.items()]
+    world = make.settled(make.pool("p", EIGHT), policy, later=running)
+    assert _borrowing(world.books[P].policies[policy.id]) == ["b", "c"]
+    world.evict(RequestId("a"), Eviction(cause=None, because=Because.CAPACITY, deadline_at=make.START))
+    assert _borrowing(world.books[P].policies[policy.id]) == ["c"]
 
 
 # ---- S21: entitled ---------------------------------------------------------------------------------------------------

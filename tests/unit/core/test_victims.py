@@ -301,7 +301,7 @@ def test_between_equal_policies_the_lower_request_priority_gives_way_and_then_wh
 
 def test_victims_that_lie_far_from_where_room_is_made_are_spared() -> None:
     """S8, S29: no node but `big` could ever hold `w`."""
-    pool = make.pool(nodes={"big": {"gpu": 4}, "s1": {"gpu": 1}, "s2": {"gpu": 1}, "s3": {"gpu": 1}})
-    running = [_gpus("b4", 4), *(_gpus(f"far{number}", 1) for number in range(3))]
+    pool = make.pool(nodes={"big": {"gpu": 4}, **{f"s{number}": {"gpu": 1} for number in range(4)}})
+    running = [_gpus("b4", 4), *(_gpus(f"far{number}", 1) for number in range(4))]
     world = _world([make.policy("team:t", {"gpu": 4}), make.policy("team:b")], running, pool)
     assert set(_evicted(_asks(world, _gpus("w", 3, "team:t")))) == {"b4"}

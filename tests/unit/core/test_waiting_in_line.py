@@ -241,3 +241,20 @@ def test_run_times_that_only_some_declared_do_not_tell_when_the_held_capacity_is
     now = Instant(600 * SECOND)
     world.apply(ev.Submitted(request=make.request("short", queued_at=now, max_runtime_s=1)), now)
     assert decide(world, now).grants == ()
+
+
+def test_whoever_stood_first_and_starts_elsewhere_makes_way_in_the_same_decision() -> None:
+    """S25, S26: `first` may use both pools; strict order in `p` keeps `second` back only as long as it waits there."""
+    pools = (make.pool("p", {"gpu": 4}, backfill=False), make.pool("q", {"gpu": 4}))
+    policies = (make.policy("team:t"), make.policy("team:b"), make.policy("team:t", pool="q"))
+    q = make.policy("team:q", pool="q")
+    running = [_ask("in_p", "team:b", 2), _ask("in_q", "team:q", 4)]
+    later = [*running, _ask("first", gpus=3), _ask("second", "team:b", at=1)]
+    world = make.settled(*pools, *policies, q, later=later)
+    assert set(world.queued) == {"first", "second"}
+    world.apply(ev.Ended(request=RequestId("in_q"), how=Status.RELEASED), make.START)
+    made = decide(world, make.START)
+    assert {(str(grant.request), str(grant.allocation.pool)) for grant in made.grants} == {
+        ("first", "q"),
+        ("second", "p"),
+    }
