@@ -62,11 +62,8 @@ class Lanes:
         self._numbers += 1
         waiting = (home.place, self._numbers, home, head)
         key = (not is_entitled(policy, home.demand.total, home.preemptible), home.preemptible)
-        lanes = self._lanes[policy.policy.id]
-        if key in lanes:
-            heappush(lanes[key], waiting)
-        else:
-            lanes[key] = [waiting]
+        lane = self._lanes[policy.policy.id].setdefault(key, [])
+        heappush(lane, waiting)
 
     def _rank(self, policy: PolicyBooks) -> None:
         """Enter the policy's lanes anew: its share, or who heads them, has changed."""
@@ -77,7 +74,7 @@ class Lanes:
         for (borrowing, preemptible), lane in self._lanes[key].items():
             if lane:
                 share = fair_share(self._pool, policy) if borrowing else 0
-                _, queued_at, request = lane[0][0]
+                (_, queued_at, request), _, _, _ = lane[0]
                 heappush(entries, ((borrowing, priority, preemptible, share), queued_at, request, key, edition))
 
     def next(self) -> Turn | None:
@@ -85,9 +82,10 @@ class Lanes:
 
         The class is taken out of the pass; after a grant `keep` puts it back.
         """
-        while self._entries:
-            placed, _, _, key, edition = heappop(self._entries)
-            if self._editions[key] != edition:
+        entries, editions = self._entries, self._editions
+        while entries:
+            placed, _, _, key, edition = heappop(entries)
+            if editions[key] != edition:
                 continue
             policy = self._pool.policies[key]
             lane = self._lanes[key][placed[0], placed[2]]
@@ -99,7 +97,7 @@ class Lanes:
                 continue
             if lane:
                 _, queued_at, request = lane[0][0]
-                heappush(self._entries, (placed, queued_at, request, key, edition))
+                heappush(entries, (placed, queued_at, request, key, edition))
             return Turn(policy, home, head)
         return None
 
