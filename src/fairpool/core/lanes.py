@@ -56,7 +56,7 @@ class Lanes:
 
     def _join(self, policy: PolicyBooks, home: RequestClass) -> None:
         """Put a class into the lane of its policy where it belongs."""
-        head = self._queue.head(home)
+        head = home.first() or self._queue.head(home)
         if head is None:
             return
         self._numbers += 1

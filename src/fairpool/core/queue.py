@@ -21,8 +21,8 @@ class Queue:
         self._journal = journal
         self._home: dict[RequestId, RequestClass | None] = {}
         self._classes: dict[ClassKey, RequestClass] = {}
-        self._by_policy: dict[PolicyId, dict[ClassKey, RequestClass]] = {}
-        self._preferences: dict[tuple[PoolId, ...], dict[ClassKey, RequestClass]] = {}
+        self._by_policy: dict[PolicyId, dict[RequestClass, None]] = {}
+        self._preferences: dict[tuple[PoolId, ...], dict[RequestClass, None]] = {}
         self.claimants: dict[RequestId, Request] = {}
         self.hopeless: dict[RequestId, Request] = {}  # the next decision rejects them
         self.ungoverned: dict[RequestId, Request] = {}  # the next decision starts them
@@ -54,7 +54,7 @@ class Queue:
 
     def classes_of(self, policy: PolicyId) -> Iterable[RequestClass]:
         """The classes with a candidate through that policy."""
-        return self._by_policy.get(policy, {}).values()
+        return self._by_policy.get(policy, ())
 
     def classes(self) -> Iterable[RequestClass]:
         """All classes."""
@@ -62,7 +62,7 @@ class Queue:
 
     def preferences(self) -> Iterable[tuple[PoolId, ...]]:
         """The orders of preference, over more than one pool, that waiting requests have."""
-        return [pools for pools, classes in self._preferences.items() if any(home.members for home in classes.values())]
+        return [pools for pools, classes in self._preferences.items() if any(home.members for home in classes)]
 
     def add(self, request: Request) -> RequestClass | None:
         """Queue a request where the rules say."""
@@ -162,18 +162,18 @@ class Queue:
         if home is None:
             home = self._classes[key] = RequestClass(key)
             for candidate in key.candidates:
-                self._by_policy.setdefault(candidate.policy, {})[key] = home
-            if len(pools := _pools(key)) > 1:
-                self._preferences.setdefault(pools, {})[key] = home
+                self._by_policy.setdefault(candidate.policy, {})[home] = None
+            if len(key.candidates) > 1 and len(pools := _pools(key)) > 1:
+                self._preferences.setdefault(pools, {})[home] = None
         return home
 
     def _forget(self, home: RequestClass) -> None:
         if self._classes.get(home.key) is home:
             del self._classes[home.key]
             for candidate in home.key.candidates:
-                del self._by_policy[candidate.policy][home.key]
-            if len(pools := _pools(home.key)) > 1:
-                del self._preferences[pools][home.key]
+                del self._by_policy[candidate.policy][home]
+            if len(home.key.candidates) > 1 and len(pools := _pools(home.key)) > 1:
+                del self._preferences[pools][home]
 
 
 def _pools(key: ClassKey) -> tuple[PoolId, ...]:

@@ -79,6 +79,11 @@ class RequestClass:
         self.members[request.id] = request
         heappush(self._entries, place_of(request))
 
+    def first(self) -> Request | None:
+        """The head if no entry of one that is gone stands before it, which is the usual case."""
+        entries = self._entries
+        return self.members.get(entries[0][2]) if entries else None
+
     @property
     def place(self) -> Place:
         """The place of the head, where there is one and `head` has just been asked."""
