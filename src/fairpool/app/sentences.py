@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairpool.core.amounts import show
+from fairpool.core.amounts import WHOLE, show
 from fairpool.core.explain import CandidateView, Explanation
 from fairpool.core.reasons import Code, Reason
 from fairpool.core.requests import Status
@@ -110,11 +110,10 @@ def helps(view: CandidateView, explanation: Explanation, names: Names) -> list[s
     if Code.RESERVATION_IN_USE in codes:
         told.append(f"firm work of {names.policy(view.policy)} ends, or more is reserved for it")
     for key, amount in view.missing:
-        told.append(f"{show(amount)} more {key} becomes free in pool {names.pool(view.pool)}")
+        is_ = "is" if amount <= WHOLE else "are"
+        told.append(f"{show(amount)} more {key} {is_} free in pool {names.pool(view.pool)}")
     if Code.FRAGMENTED in codes:
-        told.append(
-            f"units that lie together become free in pool {names.pool(view.pool)}, or smaller parts are asked for"
-        )
+        told.append(f"units that lie together are free in pool {names.pool(view.pool)}, or smaller parts are asked for")
     if explanation.starts_if_preemptible:
         told.append("it may be interrupted: with preemptible set it would start now")
     return told

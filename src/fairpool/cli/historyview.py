@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -27,8 +28,16 @@ def print_history(client: Client, kind: str, ref: str) -> None:
 
 def changes(entry: HistoryEntry) -> str:
     """Each field that changed, with its old and new value."""
-    before, after = entry.before, entry.after
-    return ", ".join(f"{key} {_told(before[key])} → {_told(after[key])}" for key in before if key in after)
+    return changed_fields(entry.before, entry.after)
+
+
+def changed_fields(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    """What differs between two states of one object, as `field old → new`."""
+    return ", ".join(
+        f"{key} {_told(before[key])} → {_told(after[key])}"
+        for key in before
+        if key in after and before[key] != after[key]
+    )
 
 
 def _told(value: object) -> str:
@@ -37,4 +46,6 @@ def _told(value: object) -> str:
         return ", ".join(f"{key} {_told(inner)}" for key, inner in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(map(_told, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "none" if value in (None, "") else str(value)

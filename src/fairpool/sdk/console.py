@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 ECHO_ENV: Final = "FAIRPOOL_ECHO"
-"""``always`` or ``never`` shows the output of steps; otherwise it is shown on a terminal."""
+"""``always`` shows the output of steps and ``never`` shows neither that nor notes; otherwise the output is shown on a
+terminal, and notes (why a step waits, that it was preempted, that it is tried again) wherever standard error goes."""
 
 EVERY_S: Final = 0.1
 
@@ -23,9 +24,14 @@ def shows() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
+def tells() -> bool:
+    """Whether notes are wanted. They are also where nobody watches: a log is where people look afterwards."""
+    return os.environ.get(ECHO_ENV, "auto") != "never"
+
+
 def note(text: str) -> None:
-    """Tell somebody who watches something, on standard error."""
-    if shows():
+    """Tell what happens to the work, on standard error."""
+    if tells():
         say(text)
 
 
@@ -43,7 +49,7 @@ class Pace:
 
     def allows(self) -> bool:
         """Whether it is time for another one, which then counts as said."""
-        if not shows() or time.monotonic() < self._next_at:
+        if not tells() or time.monotonic() < self._next_at:
             return False
         self._next_at = time.monotonic() + self._every_s
         return True

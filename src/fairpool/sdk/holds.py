@@ -166,7 +166,7 @@ class Hold:
 
     def _say_why_it_waits(self, request: str) -> None:
         broker = self._broker
-        if broker is not None and console.shows():
+        if broker is not None and console.tells():
             broker.call(lambda: console.note(f"{self._name}: {broker.api.explain(request).summary or 'waits'}"))
 
     def _refused(self, view: RequestView) -> HoldError:

@@ -18,8 +18,8 @@ from fairpool.wire.requests import AllocationView, EvictionView
 from fairpool.wire.values import RequestStatus, Verdict
 
 _BASIS = {
-    "grace period": "whoever has been told to let go does so within the grace period",
-    "declared run times": "running work ends when it said it would at the latest (max_runtime_s)",
+    "grace period": "those who were told to let go take their whole grace period",
+    "declared run times": "running work takes all the time that it asked for (max_runtime_s)",
 }
 
 

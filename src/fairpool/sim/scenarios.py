@@ -54,7 +54,10 @@ class Outcome:
         for failure in self.failures:
             told.extend(failure.lines())
         count = len(self.passed) + len(self.failed)
-        told.append(f"{count} scenario{'' if count == 1 else 's'}: {len(self.passed)} hold, {len(self.failed)} fail")
+        wrong = f"; {len(self.faults)} wrong, and not run" if self.faults else ""
+        told.append(
+            f"{count} scenario{'' if count == 1 else 's'}: {len(self.passed)} hold, {len(self.failed)} fail{wrong}"
+        )
         return tuple(told)
 
 

@@ -17,6 +17,7 @@ from fairpool.wire.events import HistoryEntry
         ({"capacity": {"gpu": 4}}, {"capacity": {"gpu": 6}}, "capacity gpu 4 → gpu 6"),
         ({"limit": {}, "grace_s": 30}, {"limit": {"gpu": 0.5}, "grace_s": 3}, "limit none → gpu 0.5, grace_s 30 → 3"),
         ({"profiles": ["a", "b"]}, {"profiles": None}, "profiles a, b → none"),
+        ({"dedicated": False, "weight": 1}, {"dedicated": True, "weight": 1}, "dedicated no → yes"),
         ({}, {"name": "made"}, ""),
     ],
 )

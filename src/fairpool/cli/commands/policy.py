@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairpool.cli import render
-from fairpool.cli.historyview import print_history
+from fairpool.cli.historyview import changed_fields, print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
 from fairpool.cli.render import Column, Style
@@ -89,11 +89,12 @@ def list_(client: Client, pool: str | None, subject: str | None, style: Style, *
 
 @policy.command("describe")
 @click.argument("policy")
+@click.argument("subject", required=False)
 @printed
 @connected
-def describe(client: Client, policy: str, style: Style) -> None:
-    """Show one policy (by id, POOL/SUBJECT or id prefix)."""
-    found = _find(client, policy)
+def describe(client: Client, policy: str, subject: str | None, style: Style) -> None:
+    """Show one policy. POLICY: its id or a unique prefix, POOL/SUBJECT, or POOL with SUBJECT after it."""
+    found = _find(client, policy, subject)
     render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style, name="id")
     if style.format in ("table", "wide"):
         print_history(client, "policy", found.id)
@@ -101,30 +102,49 @@ def describe(client: Client, policy: str, style: Style) -> None:
 
 @policy.command("update")
 @click.argument("policy")
+@click.argument("subject", required=False)
 @_rights
 @click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
 @dry_run
 @printed
 @connected
 def update(
-    client: Client, policy: str, if_version: int | None, style: Style, *, dry_run: bool, **rights: object
+    client: Client,
+    policy: str,
+    subject: str | None,
+    if_version: int | None,
+    style: Style,
+    *,
+    dry_run: bool,
+    **rights: object,
 ) -> None:
-    """Change a policy; what is not said stays."""
+    """Change a policy; what is not said stays. POLICY: its id or a unique prefix, POOL/SUBJECT, or POOL with SUBJECT
+    after it."""
     from fairpool.wire.policies import PolicyUpdate
 
-    made = client.update_policy(
-        _find(client, policy).id, body(PolicyUpdate, **_said(rights)), version=if_version, dry_run=dry_run
-    )
-    _told(made, "would be changed" if dry_run else "changed", style)
+    found = _find(client, policy, subject)
+    said = body(PolicyUpdate, **_said(rights))
+    made = client.update_policy(found.id, said, version=if_version, dry_run=dry_run)
+    if style.format in ("table", "wide"):
+        what = "would be changed" if dry_run else "changed"
+        before, after = (view.model_dump(mode="json", include=set(PolicyUpdate.model_fields)) for view in (found, made))
+        told = changed_fields(before, after)
+        click.echo(f"policy {made.pool}/{made.subject} " + (f"{what}: {told}" if told else "is so already"))
+    else:
+        render.print_one(made, [], style, name="id")
 
 
 @policy.command("detach")
 @click.argument("policy")
+@click.argument("subject", required=False)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
-def detach(client: Client, policy: str, *, yes: bool) -> None:
-    """Take a policy away. What runs through it goes on; requests left without any are rejected."""
-    found = _find(client, policy)
+def detach(client: Client, policy: str, subject: str | None, *, yes: bool) -> None:
+    """Take a policy away. What runs through it goes on; requests left without any are rejected.
+
+    POLICY: its id or a unique prefix, POOL/SUBJECT, or POOL with SUBJECT after it.
+    """
+    found = _find(client, policy, subject)
     confirm(f"Detach {found.subject} from pool {found.pool} ({found.active} running, {found.queued} queued)?", yes=yes)
     client.detach_policy(found.id)
     note(f"policy {found.pool}/{found.subject} detached")
@@ -141,11 +161,13 @@ def test(ctx: click.Context, files: tuple[str, ...]) -> None:
     ctx.exit(int(outcome))
 
 
-def _find(client: Client, policy: str) -> PolicyView:
-    """A policy by id, unique id prefix, or POOL/SUBJECT."""
-    pool, slash, subject = policy.partition("/")
-    if not slash:
-        return client.policy(policy)
+def _find(client: Client, policy: str, subject: str | None) -> PolicyView:
+    """A policy by id, unique id prefix, POOL/SUBJECT, or POOL and SUBJECT."""
+    if subject is None:
+        policy, slash, subject = policy.partition("/")
+        if not slash:
+            return client.policy(policy)
+    pool = policy
     found = client.policies(pool=pool, subject=subject)
     if not found:
         raise click.exceptions.Exit(_missing(client, pool, subject))

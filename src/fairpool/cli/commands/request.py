@@ -241,8 +241,8 @@ def _print_explanation(found: Explanation) -> None:
             ]
             render.print_table([], rows)
         for hint in candidate.help:
-            click.echo(f"  would start when {hint}")
+            click.echo(f"  would start once {hint}")
     if found.estimate is not None:
-        click.echo(f"\nStarts at about {render.moment(found.estimate.at)}, going by {found.estimate.basis}.")
+        click.echo(f"\nStarts at about {render.moment(found.estimate.at)}, if {found.estimate.basis}.")
     for reason in found.reasons if not found.candidates else ():
         click.echo(f"  {reason.message}  [{reason.code}]")

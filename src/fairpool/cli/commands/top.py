@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,10 @@ from fairpool.cli.options import connected
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
+
+
+FILE_WIDTH = 120
+"""Of a frame that goes into a file or a pipe: reasons are folded there, and nothing is cut."""
 
 
 @click.command("top")
@@ -25,6 +30,8 @@ def top(client: Client, interval: float, *, once: bool) -> None:
     from fairpool.cli.topview import frame, gather
 
     console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(width=FILE_WIDTH)
     if once or not console.is_terminal:
         console.print(frame(gather(client), console.width))
         return

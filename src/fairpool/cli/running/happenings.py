@@ -157,6 +157,4 @@ def why(client: Client, request: str) -> Why:
     text = found.summary.removeprefix("waits, ").removeprefix("waits ") or found.status.value
     if found.estimate is None:
         return Why(text=text)
-    return Why(
-        text=text, when=f"starts at about {found.estimate.at.astimezone():%H:%M:%S}, going by {found.estimate.basis}"
-    )
+    return Why(text=text, when=f"starts at about {found.estimate.at.astimezone():%H:%M:%S}, if {found.estimate.basis}")

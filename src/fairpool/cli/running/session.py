@@ -26,6 +26,7 @@ from fairpool.cli.running.happenings import (
     next_of,
     signals_to,
 )
+from fairpool.cli.running.ungoverned import said_of_ungoverned
 from fairpool.cli.running.voice import Voice
 from fairpool.client.api import Client
 from fairpool.client.errors import ClientError
@@ -180,7 +181,7 @@ class Session:
 
     def _execute(self, request: RequestView, step: str, attempt: int) -> Ended:
         environment = environment_of(request, attempt=attempt)
-        self._voice.tell(_where(request))
+        self._voice.tell(self._where(request))
         try:
             child = Child(self._order.command, environment)
         except CannotRun as error:
@@ -199,6 +200,14 @@ class Session:
             on_abort=self._order.on_abort,
             max_runtime_s=request.max_runtime_s,
         ).until_over()
+
+    def _where(self, request: RequestView) -> str:
+        held = request.allocation
+        if held is None or held.pool is None:
+            return said_of_ungoverned(self._client, request.subjects)
+        devices = devices_told(request)
+        borrowed = ", borrowed: it may be asked to let go" if held.in_share is False and request.preemptible else ""
+        return f"running in pool {held.pool}{', ' + devices if devices else ''}{borrowed}"
 
     def _let_go(self, request: str) -> RequestView | None:
         """Release or withdraw the request. What cannot be said now, the lapse of the lease says later."""
@@ -221,15 +230,6 @@ def _over(ended: Ended) -> _Over:
         error = ended.why or f"exit code {ended.code}"
         return _Over(code=ended.code or Exit.FAILED, status=RunStatus.FAILED, error=error)
     return _Over(code=0, status=RunStatus.COMPLETED)
-
-
-def _where(request: RequestView) -> str:
-    held = request.allocation
-    if held is None or held.pool is None:
-        return "running; no policy governs it, so nothing is counted (fairpool policy attach POOL SUBJECT)"
-    devices = devices_told(request)
-    borrowed = ", borrowed: it may be asked to let go" if held.in_share is False and request.preemptible else ""
-    return f"running in pool {held.pool}{', ' + devices if devices else ''}{borrowed}"
 
 
 def _user() -> str:
