@@ -222,8 +222,8 @@ class Client:
     # ---- requests ---------------------------------------------------------------------------------------------------
 
     def requests(self, *, limit: int | None = None, **query: str | Sequence[str] | None) -> Iterator[RequestView]:
-        """Requests, newest first unless ``order`` is ``oldest``; filters ``view, status, pool, subject, profile, run,
-        label``."""
+        """Requests, newest first unless ``order`` is ``oldest``; filters ``view, status, pool, subject, profile, name,
+        run, label``."""
         return self.pages("request_list", RequestView, query=query, limit=limit)
 
     def request(self, ref: str, *, wait_s: float = 0, after_version: int | None = None) -> RequestView:

@@ -69,7 +69,7 @@ class ResourceSettings(BaseModel):
     autoscaling_target: float | None = Field(default=None, gt=0)
     max_concurrency: int | None = Field(default=None, ge=1)
     profile: str | None = Field(default=None, min_length=1, max_length=63)
-    priority: int | None = Field(default=None, ge=-(2**31), le=2**31 - 1)
+    priority: int | None = Field(default=None, ge=-(2**31) + 1, le=2**31 - 1)
     max_runtime: Seconds = None
     wait_timeout: Seconds = None
 

@@ -141,7 +141,7 @@ def backup(url: str, to: Path, *, overwrite: bool = False) -> BackupReport:
         raise StoreUnusable(f"{source} does not exist: there is nothing to copy")
     to = to.absolute()
     if to.exists() and (not overwrite or to.samefile(source)):
-        raise StoreUnusable(f"{to} exists; name another file, or say that it may be overwritten")
+        raise StoreUnusable(f"{to} exists: name another file, or remove this one")
     partial = to.with_name(f"{to.name}.{os.getpid()}.partial")
     sqlite.create_file(partial)
     try:

@@ -230,8 +230,8 @@ def error_of(path: Path, error: BaseException, statement: str = "") -> StoreErro
 
 def _corrupt(path: Path, why: str) -> StoreCorrupt:
     return StoreCorrupt(
-        f"{path} is damaged ({why}); it is left as it is: put a backup in its place, "
-        "or move it away to begin with an empty one (fairpool db check says more)"
+        f"{path} is damaged ({why}); it is left as it is: put a backup in its place (fairpool db backup makes them), "
+        "or move it away to begin with an empty one"
     )
 
 

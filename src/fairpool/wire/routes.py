@@ -70,6 +70,7 @@ QUERY: Final = MappingProxyType(
         ),
         "profile": Parameter("string", "Only requests of this profile."),
         "order": Parameter("string", "Which come first, by when they were made; `newest`.", ("newest", "oldest")),
+        "name": Parameter("string", "Only requests of exactly this name."),
         "run": Parameter("string", "Only what belongs to this run."),
         "label": Parameter(
             "string", "Only what carries this label, written `key=value`; may be given several times.", several=True
@@ -121,7 +122,9 @@ ROUTES: Final = MappingProxyType(
         "stack_delete": Route("DELETE", "/stacks/{ref}", ("dry_run",)),
         "stack_activate": Route("POST", "/stacks/{ref}/activate"),
         "request_list": Route(
-            "GET", "/requests", ("view", "status", "pool", "subject", "profile", "run", "label", "order", *_PAGED)
+            "GET",
+            "/requests",
+            ("view", "status", "pool", "subject", "profile", "name", "run", "label", "order", *_PAGED),
         ),
         "request_create": Route("POST", "/requests", ("wait_s", "dry_run")),
         "request_bulk": Route("POST", "/requests:bulk"),

@@ -145,6 +145,8 @@ def test_a_folder_in_the_place_of_the_settings_is_named(machine: Machine) -> Non
 
 def test_a_setting_of_the_environment_that_is_not_possible_is_named(shared: Machine) -> None:
     refused(shared("pool", "list", FAIRPOOL_OUTPUT="xml"), USAGE, "'xml'", "table, wide, json")
+    looked = shared("doctor", FAIRPOOL_OUTPUT="xml")
+    assert looked.code == FAILED and "failed   setting output: xml (environment)" in looked.out
     done = shared("run", "--gpus", "1", "--pool", "gpus", "--", "true", FAIRPOOL_LEASE_S="soon")
     refused(done, USAGE, "FAIRPOOL_LEASE_S is 'soon'", "whole seconds from 1 to 86400")
 

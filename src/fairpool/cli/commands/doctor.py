@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 
 import click
 
+from fairpool.cli.render import FORMATS
+
 CLOCK_TOLERANCE_S: Final = 2.0
 """Well below the shortest useful grace period."""
 
@@ -46,7 +48,14 @@ def _client(ctx: click.Context) -> list[Finding]:
     try:
         for name, setting in resolve({name: ctx.find_root().obj.get(name) for name in ("server", "token")}).items():
             shown = "(set)" if name == "token" else setting.value
-            found.append(Finding(f"setting {name}", "ok", f"{shown} ({setting.source})"))
+            possible = name != "output" or setting.value in FORMATS
+            found.append(
+                Finding(f"setting {name}", "ok", f"{shown} ({setting.source})")
+                if possible
+                else Finding(
+                    f"setting {name}", "failed", f"{shown} ({setting.source})", f"possible: {', '.join(FORMATS)}"
+                )
+            )
         client = connect(ctx.find_root().obj, start=False)
         info = client.server()
         text = f"{client.url} answers: version {info.version}, {info.queued} queued, {info.active} active"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 WATCH_S = 30.0
 EXPLAIN_EVERY_S = 5.0
+MOST_NAMESAKES = 10
 
 
 def _where(request: RequestView) -> str:
@@ -82,6 +83,7 @@ def request() -> None:
 @click.option("--status", help="Only these, separated by commas.")
 @click.option("--pool", help="Only those of this pool.")
 @click.option("--subject", help="Only those of this subject, such as team:vision.")
+@click.option("--name", help="Only those of exactly this name.")
 @click.option("--run", help="Only those of this run.")
 @click.option("--label", multiple=True, metavar="KEY=VALUE", help="Only with this label; repeatable.")
 @click.option("--order", type=click.Choice(("newest", "oldest")), help="Which come first (newest).")
@@ -104,8 +106,8 @@ def list_(client: Client, view: str, limit: int, style: Style, *, watch: bool, *
 @printed
 @connected
 def describe(client: Client, request: str, style: Style) -> None:
-    """Show one request with its history."""
-    found = client.request(request)
+    """Show one request (by id, unique id prefix, or the name of a live one) with its history."""
+    found = _meant(client, request)
     render.print_one(found, _lines(found), style, name="id")
     if style.format in ("table", "wide"):
         if found.status == "queued":
@@ -120,9 +122,13 @@ def describe(client: Client, request: str, style: Style) -> None:
 @connected
 def explain(client: Client, request: str, style: Style) -> None:
     """Say why a request waits, who holds what it needs, what would help, and when it may start."""
-    found = client.explain(request)
+    meant = _meant(client, request)
+    found = client.explain(meant.id)
     if style.format in ("table", "wide"):
         _print_explanation(found)
+        if meant.allocation is not None and meant.allocation.in_share is not None and meant.status == "allocated":
+            inside = "inside the reservation: nobody may take it"
+            click.echo(f"It is {inside if meant.allocation.in_share else 'borrowed: it may be asked to let go'}.")
     else:
         render.print_one(found, [], style, name="request")
 
@@ -134,7 +140,7 @@ def explain(client: Client, request: str, style: Style) -> None:
 def cancel(client: Client, requests: tuple[str, ...], reason: str) -> None:
     """Withdraw requests; what they hold is let go of."""
     for ref in requests:
-        done = client.cancel(ref, reason=reason)
+        done = client.cancel(_meant(client, ref).id, reason=reason)
         note(f"request {done.id} {done.status.value}")
 
 
@@ -146,7 +152,7 @@ def cancel(client: Client, requests: tuple[str, ...], reason: str) -> None:
 @connected
 def release(client: Client, request: str, reason: str, *, force: bool, yes: bool) -> None:
     """Let go of what a request holds."""
-    found = client.request(request)
+    found = _meant(client, request)
     if force:
         confirm(f"Release {found.id} ({found.name or found.status.value}) though its owner still uses it?", yes=yes)
     done = client.release(found.id, force=force, reason=reason)
@@ -160,7 +166,7 @@ def watch(client: Client, request: str) -> None:
     """Follow a request until it ends: each status, and why it waits as that changes."""
     from fairpool.cli.running.happenings import why
 
-    seen, said = client.request(request), ""
+    seen, said = _meant(client, request), ""
     _print_status(seen)
     while not seen.status.is_final:
         waits = seen.status.value == "queued"
@@ -215,6 +221,25 @@ def _lines(found: RequestView) -> list[tuple[str, object]]:
         told = f"{eviction.because}" + (f", for request {eviction.cause}" if eviction.cause else "")
         lines.append(("Evicted", f"{told}, deadline {render.moment(eviction.deadline_at)}"))
     return lines
+
+
+def _meant(client: Client, ref: str) -> RequestView:
+    """The request with that id or unique id prefix, or the only live one of that name."""
+    from fairpool.client.errors import Problem
+    from fairpool.wire.problems import Slug
+
+    try:
+        return client.request(ref)
+    except Problem as problem:
+        if problem.slug != Slug.NOT_FOUND:
+            raise
+        named = list(client.requests(view="live", name=ref, limit=MOST_NAMESAKES))
+        if not named:
+            raise
+    if len(named) > 1:
+        ids = ", ".join(found.id for found in named)
+        raise click.UsageError(f"{len(named)} live requests are called {ref!r}; say which: {ids}")
+    return named[0]
 
 
 def _print_explanation(found: Explanation) -> None:

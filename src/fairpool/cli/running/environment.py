@@ -8,7 +8,6 @@ from fairpool.sdk import granting
 from fairpool.sdk.devices import visible
 from fairpool.wire.requests import RequestView
 
-REQUEST_ID = "FAIRPOOL_REQUEST_ID"
 RUN_ID = "FAIRPOOL_RUN_ID"
 ATTEMPT = "FAIRPOOL_ATTEMPT"
 NODES = "FAIRPOOL_NODES"
@@ -24,7 +23,7 @@ def environment_of(request: RequestView, *, attempt: int) -> dict[str, str]:
     What no policy governs keeps the devices of its surroundings, unless it asked for none (S15).
     """
     grant = granting.grant_of(request)
-    told = {**os.environ, **granting.environment_of(grant), REQUEST_ID: request.id, ATTEMPT: str(attempt)}
+    told = {**os.environ, **granting.environment_of(grant), ATTEMPT: str(attempt)}
     if not grant.governed and not request.demand.get("gpu"):
         told |= visible(())
     if request.run:

@@ -143,6 +143,7 @@ async def _query(call: Call) -> RequestQuery:
         run=run_id,
         subject="" if subject is None else str(incoming.at("subject", Subject.parse, subject)),
         profile=call.text("profile") or "",
+        name=call.text("name") or "",
         labels=lookups.labels_of(call),
     )
 
