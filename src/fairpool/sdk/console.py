@@ -46,6 +46,14 @@ class Pace:
     def __init__(self, every_s: float = 5.0) -> None:
         self._every_s = every_s
         self._next_at = 0.0
+        self._said: set[str] = set()
+
+    def is_first(self, what: str) -> bool:
+        """Whether it is the first of its kind; from then on it is not."""
+        if what in self._said:
+            return False
+        self._said.add(what)
+        return True
 
     def allows(self) -> bool:
         """Whether it is time for another one, which then counts as said."""

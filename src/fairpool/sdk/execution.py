@@ -216,6 +216,10 @@ class Execution:
             self._again_or_end(failed)
             return
         self._report(status=RunStatus.RUNNING, request=grant.request_id, attempt=self._attempt, log=str(self._log()))
+        if not grant.governed and self.call.settings.gpu_count and self._pace.is_first("ungoverned"):
+            who = ", ".join((self.call.orchestrator.subject, *self.call.run.subjects))
+            how = "fairpool policy attach POOL SUBJECT changes that"
+            console.note(f"{self.call.label}: no policy is for {who}, so no GPUs are counted or chosen ({how})")
         if console.shows():
             self._echo = console.Echo(self.call.label, launch.log)
             self._loop.after(console.EVERY_S, self._show)

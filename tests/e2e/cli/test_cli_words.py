@@ -34,7 +34,7 @@ def test_an_explanation_says_whether_what_is_held_can_be_taken_away(pooled: Mach
     assert "borrowed: it may be asked to let go" in pooled.ok("request", "explain", "guest")
     owner = RequestCreate(demand={"gpu": 1}, subjects=["prod"], name="owner", lease_s=600)
     pooled.client.submit(owner, wait_s=5)
-    assert "inside the reservation: nobody may take it" in pooled.ok("request", "explain", "owner")
+    assert "inside the reservation: no other policy may take it" in pooled.ok("request", "explain", "owner")
 
 
 def test_a_policy_is_named_as_it_was_attached_and_its_change_is_told(pooled: Machine) -> None:

@@ -140,6 +140,22 @@ def test_ungoverned_work_keeps_its_surroundings(serve, monkeypatch):
     assert s.visible_devices()["CUDA_VISIBLE_DEVICES"] == "5"
 
 
+def test_a_log_says_once_that_gpus_are_not_counted(serve, monkeypatch, capfd):
+    """Notes reach a standard error that nobody watches; the output of steps stays in their own logs."""
+    serve(governed=False)
+    monkeypatch.setenv("FAIRPOOL_ECHO", "auto")
+    looks = s.visible_devices.with_options(settings=gpus(1))
+
+    @pipeline
+    def two_looks() -> None:
+        looks()
+        looks()
+
+    two_looks()
+    told = [line for line in capfd.readouterr().err.splitlines() if "counted" in line]
+    assert len(told) == 1 and "no policy is for component:local, so no GPUs are counted or chosen" in told[0]
+
+
 def test_steps_run_in_parallel_as_far_as_the_pool_allows(serve, tmp_path):
     server = serve(gpus=2)
     waits = s.wait_for.with_options(settings=gpus(1))

@@ -127,7 +127,7 @@ def explain(client: Client, request: str, style: Style) -> None:
     if style.format in ("table", "wide"):
         _print_explanation(found)
         if meant.allocation is not None and meant.allocation.in_share is not None and meant.status == "allocated":
-            inside = "inside the reservation: nobody may take it"
+            inside = "inside the reservation: no other policy may take it"
             click.echo(f"It is {inside if meant.allocation.in_share else 'borrowed: it may be asked to let go'}.")
     else:
         render.print_one(found, [], style, name="request")
