@@ -91,7 +91,7 @@ class Execution:
         for upstream in self.call.references:
             error = upstream._error
             if error is not None:
-                why = f"step {upstream.label}, whose result it takes, failed: {error}"
+                why = f"step {upstream.label}, whose result it takes, failed: {type(error).__name__}: {error}"
                 failed = UpstreamFailed(f"step {self.call.label} was not run: {why}", step=self.call.name)
                 failed.__cause__ = error
                 self._end(error=failed)
