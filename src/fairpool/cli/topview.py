@@ -79,7 +79,7 @@ def frame(sight: Sight, width: int) -> RenderableType:
     if sight.running:
         parts += [Text(), _running(sight.running)]
     if sight.waiting:
-        parts += [Text(), _waiting(sight, width)]
+        parts += [Text(), _waiting(sight)]
     return Group(*parts)
 
 
@@ -157,12 +157,12 @@ def _running(requests: Sequence[RequestView]) -> Table:
     return table
 
 
-def _waiting(sight: Sight, width: int) -> Table:
+def _waiting(sight: Sight) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
     table.add_column("WAITING", no_wrap=True, overflow="ellipsis", min_width=12)
     table.add_column("WHAT", no_wrap=True, min_width=8)
     table.add_column("FOR", no_wrap=True, min_width=6)
-    table.add_column("WHY", overflow="fold" if width >= 100 else "ellipsis", no_wrap=width < 100)
+    table.add_column("WHY", overflow="fold")
     for request in sight.waiting:
         table.add_row(
             request.name or request.id,
