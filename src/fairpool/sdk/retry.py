@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from fairpool.sdk.checked import Checked
 from fairpool.sdk.settings import unknown
 from fairpool.sdk.units import duration_s
 
@@ -15,15 +16,15 @@ LONGEST_DELAY_S = 86_400
 """Backing off further than a day helps nobody."""
 
 
-class StepRetryConfig(BaseModel):
+class StepRetryConfig(Checked):
     """Tries a step again when it failed, or when it had to let go of its resources (S32).
 
     max_retries: attempts after the first. delay: seconds (or ``30s``, ``5m``) before the first of them.
     backoff: what the delay is multiplied with each time.
     A preempted step is queued again at once, without the delay, and keeps its place (S24).
-    """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Raises InvalidUse (a ValueError) naming field, value and what is possible.
+    """
 
     @model_validator(mode="before")
     @classmethod

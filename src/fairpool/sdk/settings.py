@@ -10,8 +10,9 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from fairpool.sdk.checked import Checked
 from fairpool.sdk.errors import InvalidUse
 from fairpool.sdk.units import ByteUnit, duration_s, memory_bytes
 from fairpool.wire.amounts import read_amount
@@ -40,7 +41,7 @@ Seconds = Annotated[int | float | str | timedelta | None, BeforeValidator(whole_
 """A length of time as people write it; a model keeps it as whole seconds."""
 
 
-class ResourceSettings(BaseModel):
+class ResourceSettings(Checked):
     """What a step needs. All fields are optional; what is left out is taken from the pipeline, then from the defaults.
 
     cpu_count: processors, also parts of one (0.5). gpu_count: GPUs, whole or a fraction below one (S2); 0 means none.
@@ -52,10 +53,10 @@ class ResourceSettings(BaseModel):
     min_replicas, max_replicas, autoscaling_metric (cpu, memory, concurrency, rps), autoscaling_target,
     max_concurrency: for pipelines that are deployed and serve calls; 0 as min_replicas scales to zero.
 
-    Raises pydantic.ValidationError (a ValueError) naming field, value and what is possible.
+    Raises InvalidUse (a ValueError) naming field, value and what is possible.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     cpu_count: float | None = Field(default=None, gt=0)
     gpu_count: int | float | None = Field(default=None, ge=0)
@@ -182,7 +183,7 @@ SettingsLike = Mapping[str, Any] | None
 def read_settings(settings: SettingsLike, *, of: str) -> ResourceSettings:
     """The resources in a ``settings={"resources": …}`` argument; empty ones where there is none.
 
-    Raises InvalidUse for another key or another kind of value, and pydantic.ValidationError for a wrong field.
+    Raises InvalidUse for another key, another kind of value, or a wrong field.
     """
     if settings is None:
         return ResourceSettings()

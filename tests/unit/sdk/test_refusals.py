@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from fairpool import ResourceSettings, StepRetryConfig, get_step_context, hold, pipeline, step
 from fairpool.sdk.errors import InvalidUse, StackError
+from fairpool.wire.model import MAX_PRIORITY
+from fairpool.wire.requests import RequestCreate
 from tests.unit.sdk.fake_server import FakeServer
 
 
@@ -34,6 +36,8 @@ def resources(**fields: object) -> Any:
     return {"resources": fields}
 
 
+RETRY = StepRetryConfig()
+
 # fmt: off
 RETRIES: list[tuple[str, dict[str, Any], str]] = [
     ("negative", {"max_retries": -1}, "max_retries"),
@@ -49,7 +53,8 @@ SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("replicas the wrong way", {"min_replicas": 3, "max_replicas": 2}, "min_replicas 3 is over max_replicas 2"),
     ("half a node", {"node_count": 1.5}, "node_count"),
     ("no nodes", {"node_count": 0}, "node_count"),
-    ("priority over the largest", {"priority": 2**31}, "priority"),
+    ("priority over the largest", {"priority": 2**31}, "2147483648 is too large; possible: 2147483647 or less"),
+    ("priority below the smallest", {"priority": -(2**31)}, "priority -2147483648 is too small; possible: -2147483647"),
     ("key with a NUL", {"pool_resources": {"a\0": 1}}, r"resource key 'a\\x00'"),
     ("endless run time", {"max_runtime": 10**30}, "is no length of time"),
     ("a list of keys", {"pool_resources": ["gpu"]}, "pool_resources"),
@@ -64,14 +69,14 @@ USES: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("name with a slash", lambda: step(name="a/b")(nothing), InvalidUse, "cannot be named 'a/b'"),
     ("name that moves the cursor", lambda: step(name="a\x1b[2J")(nothing), InvalidUse, r"'a\\x1b\[2J'"),
     ("unknown settings", lambda: step(settings=wrong({"resource": 1}))(nothing), InvalidUse, "mean 'resources'"),
-    ("settings of a pipeline", lambda: pipeline(settings=resources(gpus=1))(nothing), ValidationError,
+    ("settings of a pipeline", lambda: pipeline(settings=resources(gpus=1))(nothing), InvalidUse,
      "unknown field 'gpus'; did you mean 'gpu_count'"),
-    ("settings of one call", lambda: step(nothing).with_options(settings=resources(gpu_count=-1)), ValidationError,
+    ("settings of one call", lambda: step(nothing).with_options(settings=resources(gpu_count=-1)), InvalidUse,
      "gpu_count -1 is negative"),
     ("context outside a step", get_step_context, InvalidUse, "works inside a running step"),
     ("failure of another kind", lambda: pipeline(on_failure=wrong("stop"))(nothing), InvalidUse, "finish"),
-    ("hold of unknown fields", lambda: held(gpus=1), ValidationError, "did you mean 'gpu_count'"),
-    ("hold of memory in words", lambda: held(memory="16 gigs"), ValidationError, "possible: 512MB"),
+    ("hold of unknown fields", lambda: held(gpus=1), InvalidUse, "did you mean 'gpu_count'"),
+    ("hold of memory in words", lambda: held(memory="16 gigs"), InvalidUse, "possible: 512MB"),
     ("hold in a pool of no name", lambda: held(gpu_count=1, pool=5), InvalidUse, "pool: 5: not text"),
     ("hold under two lines", lambda: held(gpu_count=1, name="a\nb"), InvalidUse, "control character"),
     ("hold under a long name", lambda: held(gpu_count=1, name="x" * 201), InvalidUse, "at most 200 characters"),
@@ -82,14 +87,49 @@ USES: list[tuple[str, Callable[[], object], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("fields", "says"), [row[1:] for row in RETRIES], ids=[row[0] for row in RETRIES])
 def test_a_wrong_retry_is_refused(fields: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValidationError, match=says):
+    with pytest.raises(InvalidUse, match=says):
         StepRetryConfig(**fields)
 
 
 @pytest.mark.parametrize(("fields", "says"), [row[1:] for row in SETTINGS], ids=[row[0] for row in SETTINGS])
 def test_wrong_settings_are_refused(fields: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValidationError, match=says):
+    with pytest.raises(InvalidUse, match=says):
         ResourceSettings(**fields)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: ResourceSettings(cpu_count=0, memory="1G"),
+        lambda: setattr(RETRY, "delay", 1),
+        lambda: ResourceSettings.model_validate({1: 2}),
+        lambda: ResourceSettings.model_validate(5),
+        lambda: StepRetryConfig(backoff=0),
+    ],
+)
+def test_a_refusal_is_a_value_error_in_our_words_alone(refused: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="possible: ") as caught:
+        refused()
+    assert type(caught.value) is InvalidUse
+    assert not any(
+        word in str(caught.value) for word in ("pydantic", "validation error", "input_value", "Input should")
+    )
+    assert caught.value.__suppress_context__
+
+
+def test_settings_inside_a_model_of_a_program_are_refused_as_its_field() -> None:
+    class Config(BaseModel):
+        train: ResourceSettings
+
+    with pytest.raises(ValidationError, match="unknown field 'gpus'; did you mean 'gpu_count'"):
+        Config.model_validate({"train": {"gpus": 1}})
+    assert Config.model_validate({"train": {"gpu_count": 1}}).train == ResourceSettings(gpu_count=1)
+
+
+@pytest.mark.parametrize("priority", [-MAX_PRIORITY, MAX_PRIORITY])
+def test_every_priority_that_settings_take_a_request_takes(priority: int) -> None:
+    asked = ResourceSettings(priority=priority).priority
+    assert asked is not None and RequestCreate(demand={}, priority=asked).priority == priority
 
 
 @pytest.mark.parametrize(("use", "kind", "says"), [row[1:] for row in USES], ids=[row[0] for row in USES])
