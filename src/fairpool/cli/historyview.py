@@ -34,18 +34,25 @@ def changes(entry: HistoryEntry) -> str:
 def changed_fields(before: Mapping[str, object], after: Mapping[str, object]) -> str:
     """What differs between two states of one object, as `field old → new`."""
     return ", ".join(
-        f"{key} {_told(before[key])} → {_told(after[key])}"
+        f"{_named(key)} {_told(before[key], key)} → {_told(after[key], key)}"
         for key in before
         if key in after and before[key] != after[key]
     )
 
 
-def _told(value: object) -> str:
-    """A value as people write it: amounts by key, words side by side."""
+def _named(key: str) -> str:
+    """A field as the options call it: `min-runtime` for `min_runtime_s`."""
+    return key.removesuffix("_s").replace("_", "-")
+
+
+def _told(value: object, key: str = "") -> str:
+    """A value as people write it: amounts by key, words side by side, lengths of time in seconds."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_told(inner)}" for key, inner in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(map(_told, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "none" if value in (None, "") else str(value)
+    if value in (None, ""):
+        return "none"
+    return f"{value} s" if key.endswith("_s") else str(value)

@@ -54,7 +54,8 @@ class Outcome:
         for failure in self.failures:
             told.extend(failure.lines())
         count = len(self.passed) + len(self.failed)
-        wrong = f"; {len(self.faults)} wrong, and not run" if self.faults else ""
+        files = len({fault.file for fault in self.faults})
+        wrong = f"; {files} {'file is' if files == 1 else 'files are'} wrong" if files else ""
         told.append(
             f"{count} scenario{'' if count == 1 else 's'}: {len(self.passed)} hold, {len(self.failed)} fail{wrong}"
         )

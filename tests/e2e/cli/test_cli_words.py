@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from fairpool.cli import render
 from fairpool.wire.requests import RequestCreate, RequestView
 from tests.e2e.cli.conftest import Machine
 
@@ -37,10 +40,21 @@ def test_an_explanation_says_whether_what_is_held_can_be_taken_away(pooled: Mach
     assert "inside the reservation: no other policy may take it" in pooled.ok("request", "explain", "owner")
 
 
+def test_an_explanation_says_until_when_what_is_borrowed_is_spared(pooled: Machine) -> None:
+    """S30."""
+    pooled.ok("policy", "update", "gpus", "research", "--min-runtime", "600")
+    guest = ask(pooled, "guest")
+    assert guest.allocation is not None
+    until = render.moment(guest.allocation.granted_at + timedelta(seconds=600))
+    told = pooled.ok("request", "explain", "guest")
+    assert f"borrowed: spared until {until} (min runtime), from then on it may be asked to let go" in told
+
+
 def test_a_policy_is_named_as_it_was_attached_and_its_change_is_told(pooled: Machine) -> None:
     told = pooled.ok("policy", "update", "gpus", "prod", "--dedicated", "--reserved", "gpu=1")
     assert told == "policy gpus/component:prod changed: reserved gpu 2 → gpu 1, dedicated no → yes\n"
-    assert pooled.ok("policy", "update", "gpus/prod", "--dedicated") == "policy gpus/component:prod is so already\n"
+    again = pooled.ok("policy", "update", "gpus/prod", "--dedicated")
+    assert again == "policy gpus/component:prod is so already: nothing to change\n"
     assert "component:prod" in pooled.ok("policy", "describe", "gpus", "prod")
     pooled.ok("policy", "detach", "gpus", "prod", "--yes")
     assert pooled("policy", "describe", "gpus", "prod").code == NOT_FOUND
@@ -53,11 +67,13 @@ def test_a_team_that_was_mistyped_hears_that_nothing_is_counted(machine: Machine
     machine.ok("pool", "create", "gpus", "--capacity", "gpu=1")
     machine.ok("policy", "attach", "gpus", "team:research")
     slip = machine("run", "--gpus", "1", "--team", "reserch", "--", "true")
-    assert slip.code == 0 and "did you mean team:research?" in slip.err
+    assert slip.code == 0 and "did you mean --team research?" in slip.err
 
 
 def test_a_frame_of_top_that_goes_into_a_file_is_not_cut(pooled: Machine) -> None:
-    ask(pooled, "guest", gpus=2)
+    long = "-".join(["a-name-of-many-words"] * 9)
+    ask(pooled, long, gpus=2)
     ask(pooled, "waits")
-    told = " ".join(pooled.ok("top", "--once").split())
+    told = pooled.ok("top", "--once")
+    assert long in told and "…" not in told
     assert "1st in line for pool gpus: pool gpus has 0 gpu free of 2, 1 asked for" in told

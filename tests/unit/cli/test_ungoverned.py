@@ -12,8 +12,8 @@ KNOWN = ["team:production", "team:research", "user:ada"]
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        (["team:reserch"], "did you mean team:research?"),
-        (["user:adda"], "did you mean user:ada?"),
+        (["team:reserch"], "did you mean --team research?"),
+        (["user:adda"], "did you mean --as user:ada?"),
         (["component:local"], "there are policies for team:production, team:research, user:ada: --team or --as"),
     ],
 )

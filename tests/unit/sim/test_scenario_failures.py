@@ -207,5 +207,5 @@ def test_such_a_fault_is_told_with_those_of_the_other_files(tmp_path: Path) -> N
     assert outcome.exit_status == 2
     assert outcome.lines() == (
         f"WRONG {file}:12: steps[5].drop_pool: no pool 'p'",
-        "0 scenarios: 0 hold, 0 fail; 1 wrong, and not run",
+        "0 scenarios: 0 hold, 0 fail; 1 file is wrong",
     )

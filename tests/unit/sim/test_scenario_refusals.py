@@ -336,5 +336,5 @@ def test_a_fault_does_not_keep_other_files_from_being_played(tmp_path: Path) -> 
     assert outcome.exit_status == 2
     assert outcome.lines() == (
         f"WRONG {tmp_path / 'bad.yaml'}:1: 'scenario' is missing",
-        "1 scenario: 1 hold, 0 fail; 1 wrong, and not run",
+        "1 scenario: 1 hold, 0 fail; 1 file is wrong",
     )

@@ -129,7 +129,9 @@ def update(
         what = "would be changed" if dry_run else "changed"
         before, after = (view.model_dump(mode="json", include=set(PolicyUpdate.model_fields)) for view in (found, made))
         told = changed_fields(before, after)
-        click.echo(f"policy {made.pool}/{made.subject} " + (f"{what}: {told}" if told else "is so already"))
+        click.echo(
+            f"policy {made.pool}/{made.subject} " + (f"{what}: {told}" if told else "is so already: nothing to change")
+        )
     else:
         render.print_one(made, [], style, name="id")
 

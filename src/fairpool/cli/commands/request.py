@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,7 @@ from fairpool.cli.watching import show, watch_option
 if TYPE_CHECKING:
     from fairpool.client.api import Client
     from fairpool.wire.explanations import Explanation
-    from fairpool.wire.requests import RequestView
+    from fairpool.wire.requests import AllocationView, RequestView
 
 WATCH_S = 30.0
 EXPLAIN_EVERY_S = 5.0
@@ -127,8 +128,7 @@ def explain(client: Client, request: str, style: Style) -> None:
     if style.format in ("table", "wide"):
         _print_explanation(found)
         if meant.allocation is not None and meant.allocation.in_share is not None and meant.status == "allocated":
-            inside = "inside the reservation: no other policy may take it"
-            click.echo(f"It is {inside if meant.allocation.in_share else 'borrowed: it may be asked to let go'}.")
+            click.echo(f"It is {_hold(client, meant, meant.allocation)}.")
     else:
         render.print_one(found, [], style, name="request")
 
@@ -240,6 +240,23 @@ def _meant(client: Client, ref: str) -> RequestView:
         ids = ", ".join(found.id for found in named)
         raise click.UsageError(f"{len(named)} live requests are called {ref!r}; say which: {ids}")
     return named[0]
+
+
+def _hold(client: Client, request: RequestView, held: AllocationView) -> str:
+    """Whether what it holds may be taken away, and until when it is spared (S27, S30)."""
+    from fairpool.client.errors import ClientError
+
+    if held.in_share:
+        return "inside the reservation: no other policy may take it"
+    if not request.preemptible:
+        return "beyond the reservation; it must not be interrupted, so nobody may take it"
+    spared_s = 0
+    with suppress(ClientError):  # the policy may be gone, and then spares nobody
+        spared_s = client.policy(held.policy).min_runtime_s if held.policy else 0
+    until = held.granted_at + timedelta(seconds=spared_s)
+    if until <= datetime.now(UTC):
+        return "borrowed: it may be asked to let go"
+    return f"borrowed: spared until {render.moment(until)} (min runtime), from then on it may be asked to let go"
 
 
 def _print_explanation(found: Explanation) -> None:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 FILE_WIDTH = 120
-"""Of a frame that goes into a file or a pipe: reasons are folded there, and nothing is cut."""
+"""Of the bars in a frame that goes into a file or a pipe. Its lines are as long as they need: nothing is cut there."""
+
+NO_END = 100_000
 
 
 @click.command("top")
@@ -31,7 +33,8 @@ def top(client: Client, interval: float, *, once: bool) -> None:
 
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(width=FILE_WIDTH)
+        Console(width=NO_END).print(frame(gather(client), FILE_WIDTH))
+        return
     if once or not console.is_terminal:
         console.print(frame(gather(client), console.width))
         return

@@ -31,6 +31,12 @@ def instead(named: Sequence[str], known: Collection[str]) -> str:
     """What was meant, if it looks like a slip; else what there is."""
     for subject in named:
         if meant := get_close_matches(subject, known, n=1, cutoff=0.75):
-            return f"did you mean {meant[0]}?"
+            return f"did you mean {_option(meant[0])}?"
     shown = [*list(known)[:MOST_NAMED], *(["…"] if len(known) > MOST_NAMED else [])]
     return f"there are policies for {', '.join(shown)}: --team or --as says whose you use"
+
+
+def _option(subject: str) -> str:
+    """How that subject is said on the command line."""
+    kind, _, name = subject.partition(":")
+    return f"--{kind} {name}" if kind in ("team", "component") else f"--as {subject}"
