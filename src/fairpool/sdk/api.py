@@ -54,5 +54,8 @@ class Api(Protocol):
     def components(self) -> list[ComponentView]:
         """All components."""
 
+    def policy_subjects(self) -> list[str]:
+        """Whom there are policies for."""
+
     def create_component(self, component: ComponentCreate) -> None:
         """Register a component; Refused with code 409 where there is one of that name."""

@@ -90,6 +90,10 @@ class Connected:
         """All components."""
         return self._call(lambda client: client.components())
 
+    def policy_subjects(self) -> list[str]:
+        """Whom there are policies for."""
+        return self._call(lambda client: [policy.subject for policy in client.policies()])
+
     def create_component(self, component: ComponentCreate) -> None:
         """Register a component."""
         self._call(lambda client: client.create_component(component))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any
 
-from fairpool.sdk import console, endings, granting
+from fairpool.sdk import console, endings, granting, uncounted
 from fairpool.sdk.broker import Broker, Submission
 from fairpool.sdk.calls import StepCall
 from fairpool.sdk.endings import Cause
@@ -173,7 +173,10 @@ class Execution:
             return
         deadline = view.eviction.deadline_at if view.eviction is not None else None
         grace_s = DEFAULT_GRACE_S if deadline is None else (deadline - datetime.now(UTC)).total_seconds()
-        self._stop(Cause.PREEMPTED, endings.why_preempted(view), max(grace_s, 0.0))
+        grace_s, why = max(grace_s, 0.0), endings.why_preempted(view)
+        if self._cause is None:
+            console.note(f"{self.call.label}: told to let go within {grace_s:.0f} s: {why}")
+        self._stop(Cause.PREEMPTED, why, grace_s)
 
     def _taken_away(self, view: RequestView) -> None:
         """The request is final though the step has not ended: the deadline passed, an operator, or a lapsed lease."""
@@ -216,10 +219,9 @@ class Execution:
             self._again_or_end(failed)
             return
         self._report(status=RunStatus.RUNNING, request=grant.request_id, attempt=self._attempt, log=str(self._log()))
-        if not grant.governed and self.call.settings.gpu_count and self._pace.is_first("ungoverned"):
-            who = ", ".join((self.call.orchestrator.subject, *self.call.run.subjects))
-            how = "fairpool policy attach POOL SUBJECT changes that"
-            console.note(f"{self.call.label}: no policy is for {who}, so no GPUs are counted or chosen ({how})")
+        who = (self.call.orchestrator.subject, *self.call.run.subjects)
+        if not grant.governed and self.call.settings.gpu_count and self._pace.is_first(f"uncounted {who}"):
+            self._broker.call(lambda: uncounted.note(self._broker.api, self.call.label, who))
         if console.shows():
             self._echo = console.Echo(self.call.label, launch.log)
             self._loop.after(console.EVERY_S, self._show)

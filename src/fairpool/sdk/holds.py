@@ -9,11 +9,12 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fairpool.sdk import console, endings, granting
+from fairpool.sdk import console, endings, granting, uncounted
 from fairpool.sdk.broker import Broker, Submission
 from fairpool.sdk.connection import setting
 from fairpool.sdk.driver import shared_broker
@@ -114,6 +115,8 @@ class Hold:
         self._broker.submit(Submission(prepare=lambda: create, listener=self._heard, failed=self._not_asked))
         try:
             self._wait()
+            if self.settings.gpu_count and not self._grant().governed:
+                self._broker.call(partial(uncounted.note, self._broker.api, self._name, create.subjects))
         except BaseException:
             self.release()
             raise

@@ -41,6 +41,7 @@ class FakeServer:
         self.steps: dict[str, dict[str, Any]] = {}
         self.stack_views: list[StackView] = []
         self.component_views: list[ComponentView] = []
+        self.subjects_with_policies: list[str] = []
         self.closed = False
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
@@ -115,6 +116,9 @@ class FakeServer:
 
     def components(self) -> list[ComponentView]:
         return self.component_views
+
+    def policy_subjects(self) -> list[str]:
+        return self.subjects_with_policies
 
     def create_component(self, component: ComponentCreate) -> None:
         self.component_views.append(

@@ -18,6 +18,7 @@ from fairpool.sdk.errors import (
     StepTimedOut,
     UpstreamFailed,
 )
+from fairpool.sdk.holds import hold
 from fairpool.sdk.pipelines import pipeline
 from fairpool.sdk.retry import StepRetryConfig
 from fairpool.sdk.settings import ResourceSettings
@@ -156,6 +157,22 @@ def test_a_log_says_once_that_gpus_are_not_counted(serve, monkeypatch, capfd):
     assert len(told) == 1 and "no policy is for component:local, so no GPUs are counted or chosen" in told[0]
 
 
+def test_a_log_says_whose_policies_there_are_where_none_is_for_the_work(serve, monkeypatch, capfd):
+    """S15."""
+    serve(governed=False).subjects_with_policies = ["team:research"]
+    monkeypatch.setenv("FAIRPOOL_ECHO", "auto")
+    looks = s.visible_devices.with_options(settings=gpus(1))
+    looks()
+    monkeypatch.setenv("FAIRPOOL_SUBJECTS", "team:reserch")
+    looks()
+    with hold(gpu_count=1, name="mine"):
+        pass
+    step, slip, held = [line for line in capfd.readouterr().err.splitlines() if "counted" in line]
+    assert "there are policies for team:research: FAIRPOOL_SUBJECTS says whose you use" in step
+    assert "did you mean team:research?" in slip
+    assert held.startswith("fairpool: mine: no policy is for") and "did you mean team:research?" in held
+
+
 def test_steps_run_in_parallel_as_far_as_the_pool_allows(serve, tmp_path):
     server = serve(gpus=2)
     waits = s.wait_for.with_options(settings=gpus(1))
@@ -197,8 +214,10 @@ def test_a_failing_step_is_tried_again_and_each_attempt_is_a_request(serve):
         s.fails_before_attempt(4)
 
 
-def test_a_preempted_step_saves_lets_go_queues_again_and_resumes(serve, tmp_path):
+def test_a_preempted_step_saves_lets_go_queues_again_and_resumes(serve, tmp_path, monkeypatch, capfd):
+    """What happens to it is in the log, each once."""
     server = serve(gpus=1)
+    monkeypatch.setenv("FAIRPOOL_ECHO", "auto")
 
     @pipeline
     def learn() -> list[tuple[int, int]]:
@@ -210,6 +229,9 @@ def test_a_preempted_step_saves_lets_go_queues_again_and_resumes(serve, tmp_path
     assert learn() == [(1, 0), (1, 1), (2, 2), (2, 3)]
     first, second = server.of("train")
     assert first.status is RequestStatus.PREEMPTED and second.retry_of == first.id
+    told, again = [line for line in capfd.readouterr().err.splitlines() if line.startswith("fairpool: train: ")]
+    assert "told to let go within" in told and "req-production got back what was reserved for it" in told
+    assert "attempt 1 ended" in again and again.endswith("it is tried again")
 
 
 def test_without_retries_a_preempted_step_fails_naming_pool_policy_and_taker(serve, tmp_path):
