@@ -8,7 +8,7 @@ from fairpool.cli import render
 from fairpool.wire.requests import RequestCreate, RequestView
 from tests.e2e.cli.conftest import Machine
 
-USAGE, NOT_FOUND = 2, 3
+FAILED, USAGE, NOT_FOUND = 1, 2, 3
 
 
 def ask(machine: Machine, name: str, gpus: int = 1) -> RequestView:
@@ -77,3 +77,11 @@ def test_a_frame_of_top_that_goes_into_a_file_is_not_cut(pooled: Machine) -> Non
     told = pooled.ok("top", "--once")
     assert long in told and "…" not in told
     assert "1st in line for pool gpus: pool gpus has 0 gpu free of 2, 1 asked for" in told
+
+
+def test_a_backup_does_not_take_the_place_of_another_file(pooled: Machine) -> None:
+    there = pooled.file("backup.db")
+    there.write_text("mine")
+    done = pooled("db", "backup", str(there))
+    assert done.code == FAILED and "exists: name another file, or remove this one" in done.err
+    assert there.read_text() == "mine"

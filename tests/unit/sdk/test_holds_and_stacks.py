@@ -126,6 +126,15 @@ def test_a_step_can_name_a_step_operator_and_meets_its_rules(serve):
     assert [create.subjects for create in server.created] == [["component:local"], ["component:gpu-cluster"]]
 
 
+@pytest.mark.parametrize(("echo", "times"), [("auto", 1), ("never", 0)])
+def test_a_log_says_once_why_a_hold_waits_unless_silence_is_wanted(serve, monkeypatch, capfd, echo, times):
+    serve(gpus=1)
+    monkeypatch.setenv("FAIRPOOL_ECHO", echo)
+    with hold(gpu_count=1, name="first"), pytest.raises(HoldError), hold(gpu_count=1, name="second", timeout=1.5):
+        pass
+    assert capfd.readouterr().err.count("fairpool: second: the pool is full\n") == times
+
+
 def test_a_missing_step_operator_is_refused_before_anything_is_asked_for(serve):
     server = serve()
 
