@@ -78,7 +78,7 @@ setup: $(READY) ## Make .venv with everything in it; the others do this by thems
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 .PHONY: lock
 lock: $(READY) ## Choose the versions again after a change of dependencies
-	@$(COMPILE) --extra server --extra demo --extra dev --output-file requirements/dev.txt $(ARGS)
+	@$(COMPILE) --extra server --extra postgres --extra demo --extra dev --output-file requirements/dev.txt $(ARGS)
 	@$(COMPILE) --constraint requirements/dev.txt --output-file requirements/client.txt
 	@echo "Locked: requirements/dev.txt requirements/client.txt"
 
