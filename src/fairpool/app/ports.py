@@ -2,7 +2,7 @@
 
     Store       one transaction per batch, guarded by the leader's token; everything back after a restart
     Leases      who is the one scheduler
-    Reader      what people ask: four small readers, each on its own connection and never in the scheduler's way
+    Reader      what people ask: five small readers, each on its own connection and never in the scheduler's way
     Clock, IdSource     time and ids, so that tests hold both in their hand
     Notifier    tells those who wait what was committed
     Backend     starts and stops what the server launches itself
@@ -31,6 +31,7 @@ from fairpool.app.records import (
     RunQuery,
     RunRecord,
     StepRecord,
+    TokenRecord,
 )
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.pools import Node
@@ -81,7 +82,7 @@ class Store(Protocol):
 class Leases(Protocol):
     """The leader lease: at most one holder at a time, and a fencing token that grows each time it is taken."""
 
-    def acquire(self, holder: str, now: Instant, ttl_s: float) -> Leadership:
+    def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
         """Take the lease if it is free, lapsed or held by the same holder (which fences off that holder's earlier
         life). Returns the leadership as it then is: the caller's if its `holder` is the caller."""
 
@@ -100,7 +101,7 @@ class Reader(Protocol):
 
     @property
     def declared(self) -> DeclaredReader:
-        """Pools, policies, profiles, components, stacks, settings."""
+        """Pools, policies, profiles, and everything else that people declare."""
 
     @property
     def requests(self) -> RequestReader:
@@ -113,6 +114,10 @@ class Reader(Protocol):
     @property
     def history(self) -> HistoryReader:
         """What happened."""
+
+    @property
+    def tokens(self) -> TokenReader:
+        """What lets people and services in."""
 
 
 class DeclaredReader(Protocol):
@@ -181,6 +186,16 @@ class HistoryReader(Protocol):
 
     def last_seq(self) -> int:
         """The seq of the last entry; 0 before the first."""
+
+
+class TokenReader(Protocol):
+    """Tokens, expired and revoked ones too."""
+
+    def get(self, token_id: str) -> TokenRecord | None:
+        """The token with that id, of whatever workspace."""
+
+    def all(self, owner: str = "") -> tuple[TokenRecord, ...]:
+        """The workspace's tokens, of one owner where one is named, oldest first."""
 
 
 class Clock(Protocol):

@@ -29,7 +29,7 @@ SETTINGS_ID = "settings"
 
 
 class Kind(StrEnum):
-    """The kinds of things that have a history. The first six are declared: people write them down and change them."""
+    """The kinds of things that have a history. Those in `DECLARED` people write down and change."""
 
     POOL = "pool"
     POLICY = "policy"
@@ -37,12 +37,31 @@ class Kind(StrEnum):
     COMPONENT = "component"
     STACK = "stack"
     SETTINGS = "settings"
+    USER = "user"
+    TEAM = "team"
+    SERVICE_ACCOUNT = "service-account"
+    VAULT = "vault"
+    WEBHOOK = "webhook"
     REQUEST = "request"
     RUN = "run"
     STEP = "step"
+    TOKEN = "token"  # noqa: S105 (the name of a kind)
+    WORKSPACE = "workspace"
 
 
-DECLARED = (Kind.POOL, Kind.POLICY, Kind.PROFILE, Kind.COMPONENT, Kind.STACK, Kind.SETTINGS)
+DOCUMENTS = (
+    Kind.COMPONENT,
+    Kind.STACK,
+    Kind.SETTINGS,
+    Kind.USER,
+    Kind.TEAM,
+    Kind.SERVICE_ACCOUNT,
+    Kind.VAULT,
+    Kind.WEBHOOK,
+)
+"""Declared kinds whose spec is a document."""
+
+DECLARED = (Kind.POOL, Kind.POLICY, Kind.PROFILE, *DOCUMENTS)
 
 Spec = Pool | Policy | Profile | Document
 SpecT_co = TypeVar("SpecT_co", bound=Spec, covariant=True)
@@ -258,7 +277,8 @@ class Change:
     """One line of the history, as it goes into a commit (S34).
 
     what: what happened ("queued", "allocated", "created", "capacity changed"); of a request, its new status.
-    actor: who did it ("user:alice", "scheduler"). cause: why ("submitted", "reclaim for request r-7", "lease lapsed").
+    actor: who did it ("user:alice", "scheduler"). source: from where ("10.0.0.7, token laptop"), "" for the server.
+    cause: why ("submitted", "reclaim for request r-7", "lease lapsed").
     before, after: only what changed, and short: this is written for every change of every request.
     run: the run that it concerns, so that a run's events can be followed.
     """
@@ -269,6 +289,7 @@ class Change:
     what: str
     name: str = ""
     actor: str = ""
+    source: str = ""
     cause: str = ""
     before: Document = field(default_factory=dict)
     after: Document = field(default_factory=dict)
@@ -298,12 +319,34 @@ class KeyUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRecord:
+    """What lets somebody in. The secret itself is never kept.
+
+    id: the part of the token that finds it; unique over all workspaces. owner: a subject ("user:alice",
+    "service-account:ci"). hash: of the whole token, SHA-256, hexadecimal. last_used_at: to the minute.
+    """
+
+    id: str
+    workspace: str
+    name: str
+    owner: str
+    hash: str
+    created_at: Instant
+    created_by: str = ""
+    expires_at: Instant | None = None
+    revoked_at: Instant | None = None
+    last_used_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Everything that one commit changes: all of it or nothing.
 
     put: declared objects that appear or take the place of those with the same id. drop: kind and id; a pool goes with
         its policies only where the batch drops them too.
     inserted: new requests. updated: new states of known ones. renewed: leases, which leave no history.
+    redirected: requests that are from now on made as others, or for another profile or pool; nothing else of them
+        differs from before. tokens: appear, or take the place of those with the same id.
     runs, steps: appear, or take the place of those with the same id.
     sequence: `World.sequence` after the batch; None where it did not change.
     """
@@ -313,6 +356,8 @@ class Batch:
     inserted: tuple[RequestRecord, ...] = ()
     updated: tuple[tuple[RequestId, State], ...] = ()
     renewed: tuple[tuple[RequestId, Lease], ...] = ()
+    redirected: tuple[Request, ...] = ()
+    tokens: tuple[TokenRecord, ...] = ()
     runs: tuple[RunRecord, ...] = ()
     steps: tuple[StepRecord, ...] = ()
     keys: tuple[KeyUse, ...] = ()
@@ -324,17 +369,23 @@ class Batch:
         """Whether it changes nothing."""
         return not (
             self.put or self.drop or self.inserted or self.updated or self.renewed
-            or self.runs or self.steps or self.keys or self.changes or self.sequence is not None
+            or self.redirected or self.tokens or self.runs or self.steps or self.keys or self.changes
+            or self.sequence is not None
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """Who is the one scheduler of a store. token: grows with every change of hands, so that a late writer is known."""
+    """Who is the one scheduler of a store.
+
+    token: grows with every change of hands, so that a late writer is known. address: where it takes the calls that
+    others forward; "" for nowhere.
+    """
 
     holder: str
     token: int
     until: Instant
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

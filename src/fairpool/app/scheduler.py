@@ -66,6 +66,7 @@ class Work(Generic[Result]):
 
     future: Future[Result]
     actor: str = ""
+    source: str = ""
     command: Command[Result] | None = None
     ask: Ask[Result] | None = None
 
@@ -214,7 +215,7 @@ class Scheduler:
         for item in work:
             assert item.command is not None
             before = transaction.writes
-            transaction.actor = item.actor
+            transaction.actor, transaction.source = item.actor, item.source
             try:
                 answers.append((item, item.command(transaction)))
             except (AppError, CoreError, StoreError) as error:
@@ -303,9 +304,9 @@ class SchedulerLoop:
         """Whether this process is the scheduler."""
         return self._scheduler.is_leading
 
-    def do(self, actor: str, command: Command[Result]) -> Future[Result]:
+    def do(self, actor: str, command: Command[Result], source: str = "") -> Future[Result]:
         """Have a command run in the next round; the future is answered once it is committed."""
-        return self._enqueue(Work(Future(), actor=actor, command=command))
+        return self._enqueue(Work(Future(), actor=actor, source=source, command=command))
 
     def ask(self, ask: Ask[Result]) -> Future[Result]:
         """Have something looked up between rounds."""
@@ -351,7 +352,7 @@ def _expire(transaction: Transaction, request: RequestId, *, cause: str, ended_b
     before = transaction.world.status_of(request)
     if before is None:
         return
-    transaction.actor = SCHEDULER
+    transaction.actor, transaction.source = SCHEDULER, ""
     transaction.apply(ev.Ended(request=request, how=Status.EXPIRED))
     status = Status.PREEMPTED if before is Status.PREEMPTING else Status.EXPIRED
     transaction.end(request, status, cause=cause, ended_by=ended_by)

@@ -19,11 +19,12 @@ from fairpool.app.records import (
     RunRecord,
     State,
     StepRecord,
+    TokenRecord,
 )
 from fairpool.core.events import Event
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.plan import Evict, Plan
-from fairpool.core.requests import Eviction, Status
+from fairpool.core.requests import Eviction, Request, Status
 from fairpool.core.world import World
 
 SCHEDULER = "scheduler"
@@ -37,7 +38,8 @@ class Transaction:
         self.ids = ids
         self.reader = reader
         self.now = now
-        self.actor = SCHEDULER  # who is acting: set for each command
+        self.actor = SCHEDULER  # who is acting, and from where: set for each command
+        self.source = ""
         self.writes = 0  # how much was changed: tells whether a command that failed had begun
         self._put: dict[tuple[Kind, str], AnyDeclared] = {}
         self._drop: dict[tuple[Kind, str], None] = {}
@@ -46,6 +48,8 @@ class Transaction:
         self._runs: dict[str, RunRecord] = {}
         self._steps: dict[str, StepRecord] = {}
         self._keys: dict[tuple[Kind, str], KeyUse] = {}
+        self._redirected: dict[RequestId, Request] = {}
+        self._tokens: dict[str, TokenRecord] = {}
         self._changes: list[Change] = []
         self._sequence = memory.world.sequence
         memory.ended.clear()
@@ -82,6 +86,7 @@ class Transaction:
                 what=what,
                 name=name,
                 actor=self.actor,
+                source=self.source,
                 cause=cause,
                 before=before or {},
                 after=after or {},
@@ -114,6 +119,16 @@ class Transaction:
         self.writes += 1
         self._steps[step.id] = step
 
+    def put_token(self, token: TokenRecord) -> None:
+        """A token appears, or takes the place of the one with its id."""
+        self.writes += 1
+        self._tokens[token.id] = token
+
+    def tokens(self, owner: str = "") -> list[TokenRecord]:
+        """The workspace's tokens as this round has changed them already."""
+        known = {token.id: token for token in self.reader.tokens.all(owner)} | self._tokens
+        return [token for token in known.values() if owner in ("", token.owner)]
+
     def run_in_progress(self, run: str) -> RunRecord | None:
         """A run as this round has changed it already."""
         return self._runs.get(run)
@@ -138,6 +153,13 @@ class Transaction:
         self._inserted[record.id] = record
         said = record.submission
         self.note(Kind.REQUEST, record.id, "queued", name=said.name, cause="submitted", run=said.run)
+
+    def redirect(self, request: Request) -> None:
+        """A queued request is from now on made as others, or for another profile or pool; the world knows already."""
+        self.writes += 1
+        record = self.memory.live[request.id]
+        self.memory.live[request.id] = replace(record, request=request)
+        self._redirected[request.id] = request
 
     def end(self, request: RequestId, status: Status, *, cause: str, ended_by: str) -> None:
         """A request has become final; the world knows already."""
@@ -224,6 +246,8 @@ class Transaction:
             inserted=tuple(self._inserted.values()),
             updated=tuple(self._updated.items()),
             renewed=tuple(pair for pair in renewed if pair[0] in self.memory.live),
+            redirected=tuple(self._redirected.values()),
+            tokens=tuple(self._tokens.values()),
             runs=tuple(self._runs.values()),
             steps=tuple(self._steps.values()),
             keys=tuple(self._keys.values()),

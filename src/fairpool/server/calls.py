@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope
 
+from fairpool.app.authz import Principal
 from fairpool.server.problems import Refused
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
 from fairpool.wire.problems import FieldProblem, Slug
@@ -42,6 +43,21 @@ class Call:
         self.route = route
         self.path: dict[str, str] = scope.get("path_params", {})
         self._sent: object = None
+
+    @property
+    def principal(self) -> Principal:
+        """Who calls. Only for routes that let nobody in without a token."""
+        principal = self._request.scope["fairpool.principal"]
+        assert isinstance(principal, Principal), "the gate lets nobody else through"
+        return principal
+
+    @property
+    def source(self) -> str:
+        """From where the call comes, for the history: the address, and which token."""
+        client = self._request.client
+        address = client.host if client is not None else ""
+        name = self.principal.token_name
+        return ", ".join(part for part in (address, f"token {name}" if name else "") if part)
 
     def check_query(self) -> None:
         """Refuse query parameters that this route does not take, or takes once and got twice."""

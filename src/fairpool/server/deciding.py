@@ -11,7 +11,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.transaction import Transaction
 from fairpool.core.ids import Instant
 from fairpool.server.calls import Call
-from fairpool.server.lookups import LOCAL_ACTOR, answered
+from fairpool.server.lookups import acted, answered
 
 Result = TypeVar("Result")
 View = TypeVar("View", bound=BaseModel)
@@ -29,7 +29,7 @@ async def decided(
         memory, now = transaction.memory, transaction.now
         return lambda: present(memory, now, answer())
 
-    return await answered(call, call.services.loop.do(LOCAL_ACTOR, run))
+    return await acted(call, run)
 
 
 async def asked(call: Call, ask: Callable[[Memory, Instant], Result]) -> Result:

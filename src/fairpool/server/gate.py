@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fairpool.app.authz import OWNER, Principal
 from fairpool.server.failures import refusal_of
 from fairpool.server.metrics import Metrics
 from fairpool.server.problems import Refused, respond
@@ -69,7 +70,7 @@ class Gate:
             await send(message)
 
         try:
-            self._admit(scope)
+            scope["fairpool.principal"] = self._admit(scope)
             await self._app(scope, receive, observed)
         except Exception as error:
             refused = _as_refused(error, scope)
@@ -79,7 +80,8 @@ class Gate:
         finally:
             self._metrics.count(scope, status, time.perf_counter() - began)
 
-    def _admit(self, scope: Scope) -> None:
+    def _admit(self, scope: Scope) -> Principal | None:
+        """Who calls; None where anybody may."""
         host = authorization = b""
         for name, value in scope["headers"]:
             if name == b"host":
@@ -88,7 +90,7 @@ class Gate:
                 authorization = value
         self._check_host(host.decode("latin-1"))
         if scope["path"] in OPEN_PATHS:
-            return
+            return None
         kind, _, token = authorization.partition(b" ")
         if kind.lower() != b"bearer" or not self._tokens.knows(token.strip()):
             raise Refused(
@@ -97,6 +99,7 @@ class Gate:
                 guidance="send it as 'Authorization: Bearer TOKEN'; the command line reads FAIRPOOL_TOKEN",
                 headers={"WWW-Authenticate": 'Bearer realm="fairpool"'},
             )
+        return OWNER
 
     def _check_host(self, host: str) -> None:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host

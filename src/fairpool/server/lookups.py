@@ -10,14 +10,17 @@ from typing import TypeVar
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.ports import Reader
 from fairpool.app.records import AnyDeclared, Kind, Page, RunRecord, StepRecord
+from fairpool.app.scheduler import Command
 from fairpool.app.use_cases.declaring import nearest as near
 from fairpool.core.ids import RequestId
 from fairpool.server.calls import Call, invalid
 
 Found = TypeVar("Found")
 
-LOCAL_ACTOR = "local"
-"""As whom the one token of a local server acts."""
+
+async def acted(call: Call, command: Command[Found]) -> Found:
+    """What a use case answers, run on behalf of the caller, once it is committed."""
+    return await answered(call, call.services.loop.do(call.principal.actor, command, call.source))
 
 
 async def answered(call: Call, future: Future[Found]) -> Found:

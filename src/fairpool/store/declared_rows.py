@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from sqlalchemy import Row, Table
 
-from fairpool.app.records import AnyDeclared, Declared, Kind
+from fairpool.app.records import DOCUMENTS, AnyDeclared, Declared, Kind
 from fairpool.core.amounts import Amounts
 from fairpool.core.ids import Instant, PolicyId, PoolId, ProfileId
 from fairpool.core.policies import Policy, Profile, Subject
@@ -24,9 +24,7 @@ TABLES = {
     Kind.POOL: schema.pools,
     Kind.POLICY: schema.policies,
     Kind.PROFILE: schema.profiles,
-    Kind.COMPONENT: schema.documents,
-    Kind.STACK: schema.documents,
-    Kind.SETTINGS: schema.documents,
+    **dict.fromkeys(DOCUMENTS, schema.documents),
 }
 
 
@@ -186,7 +184,7 @@ def profile_of(row: Row[Any]) -> Declared[Profile]:
 
 
 def document_of(row: Row[Any]) -> AnyDeclared:
-    """The component, stack or settings that a row stands for."""
+    """The object with a document for its spec that a row stands for."""
     return _declared(Kind(row.kind), row, cast("dict[str, Any]", json.loads(row.spec)))
 
 

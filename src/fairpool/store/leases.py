@@ -32,14 +32,15 @@ class SqlLeases:
     def __init__(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> None:
         self._transaction = transaction
 
-    def acquire(self, holder: str, now: Instant, ttl_s: float) -> Leadership:
+    def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
         """See `ports.Leases`."""
         with self._transaction() as connection:
             old = _current(connection)
             if old is not None and old.holder != holder and old.until > now:
                 return old
-            new = Leadership(holder=holder, token=old.token + 1 if old else 1, until=Instant(now + seconds(ttl_s)))
-            values = {"holder": holder, "token": new.token, "until": new.until}
+            token, until = old.token + 1 if old else 1, Instant(now + seconds(ttl_s))
+            new = Leadership(holder=holder, token=token, until=until, address=address)
+            values = {"holder": holder, "token": token, "until": until, "address": address}
             if old is None:
                 connection.execute(insert(leaders).values(name=SCHEDULER, **values))
             else:
@@ -70,4 +71,6 @@ class SqlLeases:
 
 def _current(connection: Connection) -> Leadership | None:
     row = connection.execute(_CURRENT).one_or_none()
-    return None if row is None else Leadership(holder=row.holder, token=row.token, until=Instant(row.until))
+    if row is None:
+        return None
+    return Leadership(holder=row.holder, token=row.token, until=Instant(row.until), address=row.address)

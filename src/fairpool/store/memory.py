@@ -17,6 +17,7 @@ from fairpool.app.records import (
     RequestRecord,
     RunRecord,
     StepRecord,
+    TokenRecord,
 )
 from fairpool.app.store_errors import StaleLeader
 from fairpool.core.ids import Instant, RequestId, seconds
@@ -37,6 +38,7 @@ class Contents:
     steps: dict[str, StepRecord] = field(default_factory=dict)
     keys: dict[tuple[Kind, str], KeyUse] = field(default_factory=dict)
     history: list[HistoryEntry] = field(default_factory=list)
+    tokens: dict[str, TokenRecord] = field(default_factory=dict)
     sequence: int = 0
 
 
@@ -113,6 +115,8 @@ class MemoryStore:
             check_state(state)
         if any(request not in contents.requests and request not in new for request, _ in batch.renewed):
             raise violated("known_request")
+        if any(request.id not in contents.requests and request.id not in new for request in batch.redirected):
+            raise violated("known_request")
         keys = {(use.kind, use.key) for use in batch.keys}
         if len(keys) < len(batch.keys) or not contents.keys.keys().isdisjoint(keys):
             raise violated("pk_idempotency_keys")
@@ -133,6 +137,9 @@ class MemoryStore:
             self._keep(replace(contents.requests[request], state=state))
         for request, lease in batch.renewed:
             self._keep(replace(contents.requests[request], lease=lease))
+        for redirected in batch.redirected:
+            self._keep(replace(contents.requests[redirected.id], request=redirected))
+        contents.tokens |= {token.id: token for token in batch.tokens}
         for run in batch.runs:
             old = contents.runs.get(run.id)
             contents.runs[run.id] = replace(run, labels=old.labels) if old else run
@@ -158,14 +165,15 @@ class MemoryLeases:
         self._lock = lock
         self._leadership: Leadership | None = None
 
-    def acquire(self, holder: str, now: Instant, ttl_s: float) -> Leadership:
+    def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
         """See `ports.Leases`."""
         with self._lock:
             old = self._leadership
             if old is not None and old.holder != holder and old.until > now:
                 return old
             token = old.token + 1 if old else 1
-            self._leadership = Leadership(holder=holder, token=token, until=Instant(now + seconds(ttl_s)))
+            until = Instant(now + seconds(ttl_s))
+            self._leadership = Leadership(holder=holder, token=token, until=until, address=address)
             return self._leadership
 
     def renew(self, token: int, now: Instant, ttl_s: float) -> Leadership:

@@ -19,6 +19,7 @@ from fairpool.app.records import (
     RunQuery,
     RunRecord,
     StepRecord,
+    TokenRecord,
 )
 from fairpool.core.ids import RequestId
 from fairpool.core.policies import Policy, Profile
@@ -39,6 +40,7 @@ class Holds(Protocol):
     steps: dict[str, StepRecord]
     keys: dict[tuple[Kind, str], KeyUse]
     history: list[HistoryEntry]
+    tokens: dict[str, TokenRecord]
 
 
 class MemoryReader:
@@ -49,6 +51,7 @@ class MemoryReader:
         self._requests = MemoryRequestReader(contents, lock)
         self._runs = MemoryRunReader(contents, lock)
         self._history = MemoryHistoryReader(contents, lock)
+        self._tokens = MemoryTokenReader(contents, lock)
 
     @property
     def declared(self) -> MemoryDeclaredReader:
@@ -69,6 +72,11 @@ class MemoryReader:
     def history(self) -> MemoryHistoryReader:
         """See `ports.Reader`."""
         return self._history
+
+    @property
+    def tokens(self) -> MemoryTokenReader:
+        """See `ports.Reader`."""
+        return self._tokens
 
 
 class _Part:
@@ -290,3 +298,18 @@ def _numbers(count: int, cursor: int | None, *, forward: bool) -> Iterable[int]:
     if forward:
         return range((cursor or 0) + 1, count + 1)
     return range(count if cursor is None else min(count, cursor - 1), 0, -1)
+
+
+class MemoryTokenReader(_Part):
+    """See `ports.TokenReader`."""
+
+    def get(self, token_id: str) -> TokenRecord | None:
+        """See `ports.TokenReader`."""
+        with self._lock:
+            return self._contents.tokens.get(token_id)
+
+    def all(self, owner: str = "") -> tuple[TokenRecord, ...]:
+        """See `ports.TokenReader`."""
+        with self._lock:
+            found = [token for token in self._contents.tokens.values() if owner in ("", token.owner)]
+        return tuple(sorted(found, key=lambda token: (token.created_at, token.id)))

@@ -1,4 +1,4 @@
-"""The four readers of an SQL store, each call on a connection and a moment of its own."""
+"""The five readers of an SQL store, each call on a connection and a moment of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from fairpool.store.connections import Reading
 from fairpool.store.reading_declared import SqlDeclaredReader
 from fairpool.store.reading_reports import SqlHistoryReader, SqlRunReader
 from fairpool.store.reading_requests import SqlRequestReader
+from fairpool.store.reading_tokens import SqlTokenReader
 
 
 class SqlReader:
@@ -16,6 +17,7 @@ class SqlReader:
         self._requests = SqlRequestReader(reading, workspace)
         self._runs = SqlRunReader(reading, workspace)
         self._history = SqlHistoryReader(reading, workspace)
+        self._tokens = SqlTokenReader(reading, workspace)
 
     @property
     def declared(self) -> SqlDeclaredReader:
@@ -36,3 +38,8 @@ class SqlReader:
     def history(self) -> SqlHistoryReader:
         """See `ports.Reader`."""
         return self._history
+
+    @property
+    def tokens(self) -> SqlTokenReader:
+        """See `ports.Reader`."""
+        return self._tokens

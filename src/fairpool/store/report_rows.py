@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fairpool.app.records import Change, HistoryEntry, KeyUse, Kind, RunRecord, RunStatus, StepRecord
+from fairpool.app.records import Change, HistoryEntry, KeyUse, Kind, RunRecord, RunStatus, StepRecord, TokenRecord
 from fairpool.core.ids import Instant
-from fairpool.store import codec
+from fairpool.store import codec, schema
 
 Values = dict[str, Any]
 
@@ -127,6 +127,7 @@ def change_values(change: Change, seq: int, workspace: str) -> Values:
         "name": change.name,
         "what": change.what,
         "actor": change.actor,
+        "source": change.source,
         "cause": change.cause,
         "before": codec.dump_document(change.before),
         "after": codec.dump_document(change.after),
@@ -143,12 +144,34 @@ def entry_of(row: Row[Any]) -> HistoryEntry:
         name=row.name,
         what=row.what,
         actor=row.actor,
+        source=row.source,
         cause=row.cause,
         before=codec.load_document(row.before),
         after=codec.load_document(row.after),
         run=row.run or "",
     )
     return HistoryEntry(seq=row.seq, change=change)
+
+
+def token_values(token: TokenRecord) -> Values:
+    """The row of a token."""
+    return {column.name: getattr(token, column.name) for column in schema.tokens.columns}
+
+
+def token_of(row: Row[Any]) -> TokenRecord:
+    """The token that a row stands for."""
+    return TokenRecord(
+        id=row.id,
+        workspace=row.workspace,
+        name=row.name,
+        owner=row.owner,
+        hash=row.hash,
+        created_at=Instant(row.created_at),
+        created_by=row.created_by,
+        expires_at=_instant(row.expires_at),
+        revoked_at=_instant(row.revoked_at),
+        last_used_at=_instant(row.last_used_at),
+    )
 
 
 def _instant(value: int | None) -> Instant | None:

@@ -110,10 +110,19 @@ def devices(request: RequestId, state: State, workspace: str) -> Iterator[Values
             }
 
 
-def subject_sets(record: RequestRecord, workspace: str) -> Iterator[Values]:
+def origin_values(request: Request) -> Values:
+    """As whom a request is made, and for which profile and pool: the part of it that can change."""
+    return {
+        "subjects": codec.dump_subjects(request.subjects),
+        "profile": request.profile,
+        "wanted_pool": request.pool,
+    }
+
+
+def subject_sets(request: Request, workspace: str) -> Iterator[Values]:
     """The rows that say which subjects the request's text of subjects is made of."""
-    text = codec.dump_subjects(record.request.subjects)
-    for subject in set(record.request.subjects):
+    text = codec.dump_subjects(request.subjects)
+    for subject in set(request.subjects):
         yield {"workspace": workspace, "subject": str(subject), "subjects": text}
 
 

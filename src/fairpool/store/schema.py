@@ -62,6 +62,11 @@ def _json(name: str) -> Column[str]:
     return Column(name, Text, nullable=True)  # NULL stands for what is empty
 
 
+def _added_text(name: str) -> Column[str]:
+    """A text that came with a later schema: code of the schema before leaves it out when it writes."""
+    return Column(name, String, nullable=False, server_default="")
+
+
 def _declared(table: str) -> list[Column[str] | Column[int]]:
     return [
         _text("workspace"),
@@ -81,6 +86,7 @@ leaders = Table(
     _text("holder"),
     _number("token"),
     _number("until"),
+    _added_text("address"),
     _key("leaders", "name"),
     _check("leaders_token", "token > 0"),
 )
@@ -159,12 +165,32 @@ policies = Table(
     _number("grace_s"),
     _number("min_runtime_s"),
     _json("profiles"),
+    _json("schedule"),
     _key("policies", "workspace", "id"),
     UniqueConstraint("workspace", "pool_id", "subject", name="uq_policies_subject"),  # S13
     ForeignKeyConstraint(["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_policies_pool"),
     _check("policies_version", "version > 0"),
     _check("policies_weight", "weight > 0"),
     _check("policies_times", "grace_s >= 0 AND min_runtime_s >= 0"),
+)
+
+# The pools that a policy spans besides the one in its own row, in its order.
+policy_pools = Table(
+    "policy_pools",
+    metadata,
+    _text("workspace"),
+    _text("policy_id"),
+    _text("pool_id"),
+    _number("position"),
+    _key("policy_pools", "workspace", "policy_id", "pool_id"),
+    ForeignKeyConstraint(
+        ["workspace", "policy_id"],
+        ["policies.workspace", "policies.id"],
+        name="fk_policy_pools_policy",
+        ondelete="CASCADE",
+    ),
+    ForeignKeyConstraint(["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_policy_pools_pool"),
+    Index("ix_policy_pools_pool", "workspace", "pool_id"),
 )
 
 # NULL: the policy does not say anything of this key
@@ -208,7 +234,42 @@ documents = Table(
     _key("documents", "workspace", "kind", "id"),
     UniqueConstraint("workspace", "kind", "name", name="uq_documents_name"),
     _check("documents_version", "version > 0"),
-    _check("documents_kind", "kind IN ('component', 'stack', 'settings')"),
+    _check(
+        "documents_kind",
+        "kind IN ('component', 'stack', 'settings', 'user', 'team', 'service-account', 'vault', 'webhook')",
+    ),
+)
+
+# What lets people and services in. Of the secret only a hash is kept; the id is part of what they send, and finds it.
+tokens = Table(
+    "tokens",
+    metadata,
+    _text("id"),
+    _text("workspace"),
+    _text("name"),
+    _text("owner"),
+    _text("hash"),
+    _number("created_at"),
+    _text("created_by"),
+    _number("expires_at", null=True),
+    _number("revoked_at", null=True),
+    _number("last_used_at", null=True),
+    _key("tokens", "id"),
+    Index("ix_tokens_owner", "workspace", "owner"),
+)
+
+# Up to which history entry a webhook's receiver has been told, and how its last delivery went.
+webhook_cursors = Table(
+    "webhook_cursors",
+    metadata,
+    _text("workspace"),
+    _text("webhook_id"),
+    _number("seq"),
+    _number("failures"),
+    _number("next_try_at", null=True),
+    _text("last_error"),
+    _key("webhook_cursors", "workspace", "webhook_id"),
+    _check("webhook_cursors_failures", "failures >= 0"),
 )
 
 requests = Table(
@@ -431,6 +492,7 @@ history = Table(
     _json("before"),
     _json("after"),
     Column("run", String, nullable=True),
+    _added_text("source"),
     _key("history", "seq"),
     Index("ix_history_object", "object_id", "seq"),
     Index(
@@ -439,5 +501,5 @@ history = Table(
 )
 
 # Found by their key alone and small: on SQLite they live inside the index.
-for _table in (subject_sets, held_devices, labels, idempotency_keys, pool_amounts, policy_amounts):
+for _table in (subject_sets, held_devices, labels, idempotency_keys, pool_amounts, policy_amounts, policy_pools):
     _table.dialect_options["sqlite"]["with_rowid"] = False

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Dialect, Table, func, select
 
-from fairpool.app.records import AnyDeclared, Batch, Kind, RequestRecord, State
+from fairpool.app.records import DOCUMENTS, AnyDeclared, Batch, Kind, RequestRecord, State
 from fairpool.app.store_errors import StaleLeader
 from fairpool.core.ids import RequestId
 from fairpool.store import declared_rows, report_rows, request_rows, schema
@@ -21,7 +21,7 @@ from fairpool.store.statements import Statements
 
 Values = dict[str, Any]
 
-_DROP_ORDER: Final = (Kind.POLICY, Kind.POOL, Kind.PROFILE, Kind.COMPONENT, Kind.STACK, Kind.SETTINGS)
+_DROP_ORDER: Final = (Kind.POLICY, Kind.POOL, Kind.PROFILE, *DOCUMENTS)
 _PUT_ORDER: Final = (
     schema.pools,
     schema.pool_nodes,
@@ -56,6 +56,9 @@ class Writer:
         self._update(connection, batch.updated)
         self._hold_devices(connection, batch)
         self._renew(connection, batch)
+        self._redirect(connection, batch)
+        tokens = [report_rows.token_values(token) for token in batch.tokens]
+        self._on[schema.tokens].put(connection, tokens, by=("id",))
         self._report(connection, batch)
         if batch.keys:
             keys = [report_rows.key_values(use, self._workspace) for use in batch.keys]
@@ -115,7 +118,9 @@ class Writer:
         self._on[schema.requests].insert(connection, rows)
         new = {row["subjects"]: record for row, record in zip(rows, records, strict=True)}
         new = {text: record for text, record in new.items() if text not in self._seen_subjects}
-        sets = [values for record in new.values() for values in request_rows.subject_sets(record, self._workspace)]
+        sets = [
+            values for record in new.values() for values in request_rows.subject_sets(record.request, self._workspace)
+        ]
         self._on[schema.subject_sets].add_missing(connection, sets)
         labelled = ((record.id, record.submission.labels) for record in records if record.submission.labels)
         self._label(connection, Kind.REQUEST, labelled)
@@ -147,6 +152,16 @@ class Writer:
             for request, lease in batch.renewed
         ]
         self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
+
+    def _redirect(self, connection: Connection, batch: Batch) -> None:
+        """After what is inserted: a request may come and be redirected in one batch."""
+        rows = [
+            request_rows.origin_values(request) | {"by_workspace": self._workspace, "by_id": request.id}
+            for request in batch.redirected
+        ]
+        self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
+        sets = [one for request in batch.redirected for one in request_rows.subject_sets(request, self._workspace)]
+        self._on[schema.subject_sets].add_missing(connection, sets)
 
     @staticmethod
     def _expect(wanted: int, changed: int) -> None:

@@ -58,8 +58,8 @@ class Unreliable:
     def close(self) -> None:
         self.store.close()
 
-    def acquire(self, holder: str, now: Instant, ttl_s: float) -> Leadership:
-        return self.store.leases.acquire(holder, now, ttl_s)
+    def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
+        return self.store.leases.acquire(holder, now, ttl_s, address)
 
     def renew(self, token: int, now: Instant, ttl_s: float) -> Leadership:
         if self.renewals:

@@ -14,7 +14,7 @@ from fairpool.core.ids import Instant
 from fairpool.server import lookups, outgoing
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint, present
-from fairpool.server.lookups import LOCAL_ACTOR, answered, reading
+from fairpool.server.lookups import acted, reading
 from fairpool.wire.amounts import plain_amount
 from fairpool.wire.pages import Page
 from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
@@ -40,9 +40,7 @@ async def _list(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body, key = await call.body(RunCreate), call.idempotency_key
     new = runs.NewRun(name=body.name, kind=body.kind, stack=body.stack or "", user=body.user, labels=body.labels)
-    made = await answered(
-        call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.create_run(tx, new, idempotency_key=key or ""))
-    )
+    made = await acted(call, lambda tx: runs.create_run(tx, new, idempotency_key=key or ""))
     return _presented(made, status=201)
 
 
@@ -63,9 +61,7 @@ async def _get(call: Call) -> Response:
 async def _update(call: Call) -> Response:
     body, ref = await call.body(RunUpdate), call.path["ref"]
     status = _status(body.status)
-    changed = await answered(
-        call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.update_run(tx, ref, status=status, error=body.error))
-    )
+    changed = await acted(call, lambda tx: runs.update_run(tx, ref, status=status, error=body.error))
     return _presented(changed)
 
 
@@ -78,7 +74,7 @@ async def _create_step(call: Call) -> Response:
         log=body.log,
         details={"settings": {key: plain_amount(value) for key, value in body.settings.items()}},
     )
-    made = await answered(call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.create_step(tx, ref, new)))
+    made = await acted(call, lambda tx: runs.create_step(tx, ref, new))
     view = _step(made, (), call.services.clock.now())
     return present(view, status=201, version=view.version, location=f"steps/{view.id}")
 
@@ -104,7 +100,7 @@ async def _update_step(call: Call) -> Response:
         error=body.error,
         checkpoint=body.checkpoint,
     )
-    changed = await answered(call, call.services.loop.do(LOCAL_ACTOR, lambda tx: runs.update_step(tx, ref, change)))
+    changed = await acted(call, lambda tx: runs.update_step(tx, ref, change))
     view = _step(changed, (), call.services.clock.now())
     return present(view, version=view.version)
 

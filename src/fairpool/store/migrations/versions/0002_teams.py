@@ -1,0 +1,86 @@
+"""For teams: people and their tokens, policies over several pools and with a schedule, who led from where.
+
+Expands only: what the schema before reads and writes stays, with its meaning; code of that schema leaves the new
+columns out when it writes, and they then have their defaults.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add what is new."""
+    op.add_column("leaders", sa.Column("address", sa.String(), nullable=False, server_default=""))
+    op.add_column("history", sa.Column("source", sa.String(), nullable=False, server_default=""))
+    op.add_column("policies", sa.Column("schedule", sa.Text(), nullable=True))
+    _policy_pools()
+    _more_documents()
+    _tokens()
+    _webhook_cursors()
+
+
+def _policy_pools() -> None:
+    op.create_table(
+        "policy_pools",
+        sa.Column("workspace", sa.String(), nullable=False),
+        sa.Column("policy_id", sa.String(), nullable=False),
+        sa.Column("pool_id", sa.String(), nullable=False),
+        sa.Column("position", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["workspace", "policy_id"],
+            ["policies.workspace", "policies.id"],
+            name="fk_policy_pools_policy",
+            ondelete="CASCADE",
+        ),
+        sa.ForeignKeyConstraint(["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_policy_pools_pool"),
+        sa.PrimaryKeyConstraint("workspace", "policy_id", "pool_id", name="pk_policy_pools"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_policy_pools_pool", "policy_pools", ["workspace", "pool_id"])
+
+
+def _more_documents() -> None:
+    kinds = "kind IN ('component', 'stack', 'settings', 'user', 'team', 'service-account', 'vault', 'webhook')"
+    # SQLite cannot change a condition in place: the table is made anew and filled from the old one.
+    with op.batch_alter_table("documents") as table:
+        table.drop_constraint("ck_documents_kind", type_="check")
+        table.create_check_constraint("ck_documents_kind", kinds)
+
+
+def _tokens() -> None:
+    op.create_table(
+        "tokens",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("workspace", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("owner", sa.String(), nullable=False),
+        sa.Column("hash", sa.String(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("created_by", sa.String(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=True),
+        sa.Column("revoked_at", sa.BigInteger(), nullable=True),
+        sa.Column("last_used_at", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_tokens"),
+    )
+    op.create_index("ix_tokens_owner", "tokens", ["workspace", "owner"])
+
+
+def _webhook_cursors() -> None:
+    op.create_table(
+        "webhook_cursors",
+        sa.Column("workspace", sa.String(), nullable=False),
+        sa.Column("webhook_id", sa.String(), nullable=False),
+        sa.Column("seq", sa.BigInteger(), nullable=False),
+        sa.Column("failures", sa.BigInteger(), nullable=False),
+        sa.Column("next_try_at", sa.BigInteger(), nullable=True),
+        sa.Column("last_error", sa.String(), nullable=False),
+        sa.CheckConstraint("failures >= 0", name="ck_webhook_cursors_failures"),
+        sa.PrimaryKeyConstraint("workspace", "webhook_id", name="pk_webhook_cursors"),
+    )

@@ -1,0 +1,33 @@
+"""Tokens, read."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from fairpool.app.records import TokenRecord
+from fairpool.store import report_rows, schema
+from fairpool.store.connections import Reading
+
+_T = schema.tokens.c
+
+
+class SqlTokenReader:
+    """See `ports.TokenReader`."""
+
+    def __init__(self, reading: Reading, workspace: str) -> None:
+        self._reading = reading
+        self._workspace = workspace
+
+    def get(self, token_id: str) -> TokenRecord | None:
+        """See `ports.TokenReader`."""
+        with self._reading() as connection:
+            row = connection.execute(select(schema.tokens).where(_T.id == token_id)).one_or_none()
+        return None if row is None else report_rows.token_of(row)
+
+    def all(self, owner: str = "") -> tuple[TokenRecord, ...]:
+        """See `ports.TokenReader`."""
+        chosen = select(schema.tokens).where(_T.workspace == self._workspace).order_by(_T.created_at, _T.id)
+        if owner:
+            chosen = chosen.where(_T.owner == owner)
+        with self._reading() as connection:
+            return tuple(map(report_rows.token_of, connection.execute(chosen)))
