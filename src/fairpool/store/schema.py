@@ -13,15 +13,11 @@ from __future__ import annotations
 from typing import Final
 
 from sqlalchemy import (
-    BigInteger,
     Boolean,
-    CheckConstraint,
     Column,
     ForeignKeyConstraint,
     Index,
     Integer,
-    MetaData,
-    PrimaryKeyConstraint,
     SmallInteger,
     String,
     Table,
@@ -30,313 +26,126 @@ from sqlalchemy import (
     text,
 )
 
+from fairpool.store.columns import (
+    Sequence,
+    added_text_column,
+    check,
+    json_column,
+    key,
+    metadata,
+    number_column,
+    text_column,
+)
+from fairpool.store.schema_declared import (
+    documents,
+    leaders,
+    policies,
+    policy_amounts,
+    policy_pools,
+    pool_amounts,
+    pool_nodes,
+    pools,
+    profiles,
+    tokens,
+    webhook_cursors,
+    workspaces,
+)
+
+__all__ = [
+    "HOLDING",
+    "LIVE",
+    "documents",
+    "held_devices",
+    "history",
+    "idempotency_keys",
+    "labels",
+    "leaders",
+    "metadata",
+    "policies",
+    "policy_amounts",
+    "policy_pools",
+    "pool_amounts",
+    "pool_nodes",
+    "pools",
+    "profiles",
+    "requests",
+    "runs",
+    "steps",
+    "subject_sets",
+    "tokens",
+    "webhook_cursors",
+    "workspaces",
+]
+
 LIVE: Final = "status IN ('queued', 'allocated', 'preempting')"
 HOLDING: Final = "status IN ('allocated', 'preempting')"
 """As literals: SQLite uses a partial index only for a query that repeats its condition word by word."""
-
-MAX_THOUSANDTHS: Final = 10**18
-
-metadata = MetaData()
-
-# SQLite gives a rowid of its own only to this type; on PostgreSQL it is a plain bigint.
-Sequence = BigInteger().with_variant(Integer(), "sqlite")
-
-
-def _key(table: str, *columns: str) -> PrimaryKeyConstraint:
-    return PrimaryKeyConstraint(*columns, name=f"pk_{table}")
-
-
-def _check(name: str, condition: str) -> CheckConstraint:
-    return CheckConstraint(condition, name=f"ck_{name}")
-
-
-def _text(name: str) -> Column[str]:
-    return Column(name, String, nullable=False)
-
-
-def _number(name: str, *, null: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=null)
-
-
-def _json(name: str) -> Column[str]:
-    return Column(name, Text, nullable=True)  # NULL stands for what is empty
-
-
-def _added_text(name: str) -> Column[str]:
-    """A text that came with a later schema: code of the schema before leaves it out when it writes."""
-    return Column(name, String, nullable=False, server_default="")
-
-
-def _declared(table: str) -> list[Column[str] | Column[int]]:
-    return [
-        _text("workspace"),
-        _text("id"),
-        _text("name"),
-        _number("version"),
-        _number("created_at"),
-        _number("updated_at"),
-        _json("note"),
-    ]
-
-
-leaders = Table(
-    "leaders",
-    metadata,
-    _text("name"),
-    _text("holder"),
-    _number("token"),
-    _number("until"),
-    _added_text("address"),
-    _key("leaders", "name"),
-    _check("leaders_token", "token > 0"),
-)
-
-workspaces = Table(
-    "workspaces",
-    metadata,
-    _text("name"),
-    _number("grant_sequence"),
-    _key("workspaces", "name"),
-    _check("workspaces_grant_sequence", "grant_sequence >= 0"),
-)
-
-pools = Table(
-    "pools",
-    metadata,
-    *_declared("pools"),
-    _text("state"),
-    _text("ordering"),
-    Column("backfill", Boolean(create_constraint=False), nullable=False),
-    _text("placement"),
-    _number("max_bypass_s"),
-    _json("components"),
-    _key("pools", "workspace", "id"),
-    UniqueConstraint("workspace", "name", name="uq_pools_name"),
-    _check("pools_version", "version > 0"),
-    _check("pools_max_bypass", "max_bypass_s >= 0"),
-    _check("pools_state", "state IN ('active', 'draining')"),
-    _check("pools_ordering", "ordering IN ('fair', 'fifo')"),
-    _check("pools_placement", "placement IN ('pack', 'spread')"),
-)
-
-pool_nodes = Table(
-    "pool_nodes",
-    metadata,
-    _text("workspace"),
-    _text("name"),
-    _text("pool_id"),
-    _number("position"),
-    _text("state"),
-    _text("gpu_type"),
-    _json("labels"),
-    _key("pool_nodes", "workspace", "name"),  # a node belongs to one pool at most (S6)
-    ForeignKeyConstraint(
-        ["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_pool_nodes_pool", ondelete="CASCADE"
-    ),
-    _check("pool_nodes_state", "state IN ('ready', 'cordoned', 'down', 'unknown')"),
-    Index("ix_pool_nodes_pool", "workspace", "pool_id"),
-)
-
-# node: '' for what the pool has as a whole
-pool_amounts = Table(
-    "pool_amounts",
-    metadata,
-    _text("workspace"),
-    _text("pool_id"),
-    _text("node"),
-    _text("key"),
-    _number("amount"),
-    _key("pool_amounts", "workspace", "pool_id", "node", "key"),
-    ForeignKeyConstraint(
-        ["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_pool_amounts_pool", ondelete="CASCADE"
-    ),
-    _check("pool_amounts_amount", f"amount >= 0 AND amount <= {MAX_THOUSANDTHS}"),
-)
-
-policies = Table(
-    "policies",
-    metadata,
-    *_declared("policies"),
-    _text("pool_id"),
-    _text("subject"),
-    _number("priority"),
-    _number("weight"),
-    Column("dedicated", Boolean(create_constraint=False), nullable=False),
-    _number("grace_s"),
-    _number("min_runtime_s"),
-    _json("profiles"),
-    _json("schedule"),
-    _key("policies", "workspace", "id"),
-    UniqueConstraint("workspace", "pool_id", "subject", name="uq_policies_subject"),  # S13
-    ForeignKeyConstraint(["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_policies_pool"),
-    _check("policies_version", "version > 0"),
-    _check("policies_weight", "weight > 0"),
-    _check("policies_times", "grace_s >= 0 AND min_runtime_s >= 0"),
-)
-
-# The pools that a policy spans besides the one in its own row, in its order.
-policy_pools = Table(
-    "policy_pools",
-    metadata,
-    _text("workspace"),
-    _text("policy_id"),
-    _text("pool_id"),
-    _number("position"),
-    _key("policy_pools", "workspace", "policy_id", "pool_id"),
-    ForeignKeyConstraint(
-        ["workspace", "policy_id"],
-        ["policies.workspace", "policies.id"],
-        name="fk_policy_pools_policy",
-        ondelete="CASCADE",
-    ),
-    ForeignKeyConstraint(["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_policy_pools_pool"),
-    Index("ix_policy_pools_pool", "workspace", "pool_id"),
-)
-
-# NULL: the policy does not say anything of this key
-policy_amounts = Table(
-    "policy_amounts",
-    metadata,
-    _text("workspace"),
-    _text("policy_id"),
-    _text("key"),
-    _number("reserved", null=True),
-    _number("most", null=True),
-    _key("policy_amounts", "workspace", "policy_id", "key"),
-    ForeignKeyConstraint(
-        ["workspace", "policy_id"],
-        ["policies.workspace", "policies.id"],
-        name="fk_policy_amounts_policy",
-        ondelete="CASCADE",
-    ),
-    _check("policy_amounts_reserved", f"reserved >= 0 AND reserved <= {MAX_THOUSANDTHS}"),
-    _check("policy_amounts_limit", f"most >= 0 AND most <= {MAX_THOUSANDTHS}"),
-    _check("policy_amounts_reserved_within_limit", "reserved <= most"),  # S11; NULLs pass
-)
-
-profiles = Table(
-    "profiles",
-    metadata,
-    *_declared("profiles"),
-    Column("demand", Text, nullable=False),
-    Column("pools", Text, nullable=False),
-    _key("profiles", "workspace", "id"),
-    UniqueConstraint("workspace", "name", name="uq_profiles_name"),
-    _check("profiles_version", "version > 0"),
-)
-
-documents = Table(
-    "documents",
-    metadata,
-    _text("kind"),
-    *_declared("documents"),
-    Column("spec", Text, nullable=False),
-    _key("documents", "workspace", "kind", "id"),
-    UniqueConstraint("workspace", "kind", "name", name="uq_documents_name"),
-    _check("documents_version", "version > 0"),
-    _check(
-        "documents_kind",
-        "kind IN ('component', 'stack', 'settings', 'user', 'team', 'service-account', 'vault', 'webhook')",
-    ),
-)
-
-# What lets people and services in. Of the secret only a hash is kept; the id is part of what they send, and finds it.
-tokens = Table(
-    "tokens",
-    metadata,
-    _text("id"),
-    _text("workspace"),
-    _text("name"),
-    _text("owner"),
-    _text("hash"),
-    _number("created_at"),
-    _text("created_by"),
-    _number("expires_at", null=True),
-    _number("revoked_at", null=True),
-    _number("last_used_at", null=True),
-    _key("tokens", "id"),
-    Index("ix_tokens_owner", "workspace", "owner"),
-)
-
-# Up to which history entry a webhook's receiver has been told, and how its last delivery went.
-webhook_cursors = Table(
-    "webhook_cursors",
-    metadata,
-    _text("workspace"),
-    _text("webhook_id"),
-    _number("seq"),
-    _number("failures"),
-    _number("next_try_at", null=True),
-    _text("last_error"),
-    _key("webhook_cursors", "workspace", "webhook_id"),
-    _check("webhook_cursors_failures", "failures >= 0"),
-)
 
 requests = Table(
     "requests",
     metadata,
     Column("seq", Sequence, nullable=False, autoincrement=False),
-    _text("workspace"),
-    _text("id"),
-    _text("status"),
-    _number("version"),
+    text_column("workspace"),
+    text_column("id"),
+    text_column("status"),
+    number_column("version"),
     # what decides on it
-    _text("subjects"),
+    text_column("subjects"),
     Column("demand", Text, nullable=False),
-    _number("queued_at"),
+    number_column("queued_at"),
     Column("preemptible", Boolean(create_constraint=False), nullable=False),
-    _number("priority"),
-    _text("profile"),
-    _text("wanted_pool"),
-    _number("max_runtime_s", null=True),
-    _number("wait_timeout_s", null=True),
+    number_column("priority"),
+    text_column("profile"),
+    text_column("wanted_pool"),
+    number_column("max_runtime_s", null=True),
+    number_column("wait_timeout_s", null=True),
     # what was said besides
-    _number("created_at"),
-    _text("created_by"),
-    _text("name"),
+    number_column("created_at"),
+    text_column("created_by"),
+    text_column("name"),
     Column("run", String, nullable=True),
-    _text("step"),
-    _text("retry_of"),
-    _text("idempotency_key"),
-    _json("labels"),
-    _json("details"),
+    text_column("step"),
+    text_column("retry_of"),
+    text_column("idempotency_key"),
+    json_column("labels"),
+    json_column("details"),
     # its lease
-    _number("lease_until", null=True),
-    _number("lease_length_s", null=True),
+    number_column("lease_until", null=True),
+    number_column("lease_length_s", null=True),
     # what it holds, or held
-    _number("grant_sequence", null=True),
-    _number("granted_at", null=True),
+    number_column("grant_sequence", null=True),
+    number_column("granted_at", null=True),
     Column("pool_id", String, nullable=True),
     Column("policy_id", String, nullable=True),
-    _json("parts"),
-    _text("pool_name"),
-    _text("policy_subject"),
+    json_column("parts"),
+    text_column("pool_name"),
+    text_column("policy_subject"),
     Column("evicted_because", String, nullable=True),
     Column("evicted_for", String, nullable=True),
-    _number("evicted_until", null=True),
+    number_column("evicted_until", null=True),
     # what is kept for it while it waits
-    _json("claim"),
+    json_column("claim"),
     # its end
-    _number("ended_at", null=True),
-    _text("ended_by"),
-    _json("reasons"),
-    _key("requests", "seq"),
+    number_column("ended_at", null=True),
+    text_column("ended_by"),
+    json_column("reasons"),
+    key("requests", "seq"),
     UniqueConstraint("id", "workspace", name="uq_requests_id"),
-    _check(
+    check(
         "requests_status",
         "status IN ('queued', 'allocated', 'preempting', 'released', 'preempted', 'rejected', 'cancelled', 'expired')",
     ),
-    _check("requests_version", "version > 0"),
-    _check("requests_grant_whole", "(grant_sequence IS NULL) = (granted_at IS NULL)"),
-    _check("requests_pool_and_policy", "(pool_id IS NULL) = (policy_id IS NULL)"),
-    _check("requests_held", f"NOT ({HOLDING}) OR grant_sequence IS NOT NULL"),  # INV-8
-    _check("requests_was_held", "status NOT IN ('released', 'preempted') OR grant_sequence IS NOT NULL"),
-    _check("requests_not_held", "status NOT IN ('queued', 'rejected') OR grant_sequence IS NULL"),  # INV-8
-    _check("requests_evicted", "status NOT IN ('preempting', 'preempted') OR evicted_because IS NOT NULL"),
-    _check("requests_not_evicted", "status NOT IN ('queued', 'allocated', 'released') OR evicted_because IS NULL"),
-    _check("requests_claim", "claim IS NULL OR status = 'queued'"),
-    _check("requests_ended", f"(ended_at IS NULL) = ({LIVE})"),
-    _check("requests_lease", "(lease_until IS NULL) = (lease_length_s IS NULL)"),
+    check("requests_version", "version > 0"),
+    check("requests_grant_whole", "(grant_sequence IS NULL) = (granted_at IS NULL)"),
+    check("requests_pool_and_policy", "(pool_id IS NULL) = (policy_id IS NULL)"),
+    check("requests_held", f"NOT ({HOLDING}) OR grant_sequence IS NOT NULL"),  # INV-8
+    check("requests_was_held", "status NOT IN ('released', 'preempted') OR grant_sequence IS NOT NULL"),
+    check("requests_not_held", "status NOT IN ('queued', 'rejected') OR grant_sequence IS NULL"),  # INV-8
+    check("requests_evicted", "status NOT IN ('preempting', 'preempted') OR evicted_because IS NOT NULL"),
+    check("requests_not_evicted", "status NOT IN ('queued', 'allocated', 'released') OR evicted_because IS NULL"),
+    check("requests_claim", "claim IS NULL OR status = 'queued'"),
+    check("requests_ended", f"(ended_at IS NULL) = ({LIVE})"),
+    check("requests_lease", "(lease_until IS NULL) = (lease_length_s IS NULL)"),
 )
 Index("ix_requests_live", requests.c.workspace, requests.c.seq, sqlite_where=text(LIVE), postgresql_where=text(LIVE))
 Index(
@@ -361,30 +170,30 @@ for _column in ("pool_id", "run"):
 subject_sets = Table(
     "subject_sets",
     metadata,
-    _text("workspace"),
-    _text("subject"),
-    _text("subjects"),
-    _key("subject_sets", "workspace", "subject", "subjects"),
+    text_column("workspace"),
+    text_column("subject"),
+    text_column("subjects"),
+    key("subject_sets", "workspace", "subject", "subjects"),
 )
 
 # The GPU devices of live grants in pools: whole ones are nobody else's, fractions add up to one at most (INV-4).
 held_devices = Table(
     "held_devices",
     metadata,
-    _text("workspace"),
-    _text("request_id"),
+    text_column("workspace"),
+    text_column("request_id"),
     Column("part", SmallInteger, nullable=False),
-    _text("pool_id"),
-    _text("node"),
+    text_column("pool_id"),
+    text_column("node"),
     Column("device", Integer, nullable=False),
     Column("share", SmallInteger, nullable=False),
     # In this order it serves the trigger that adds the shares up, which runs for every device that is granted.
-    _key("held_devices", "pool_id", "node", "device", "workspace", "request_id", "part"),
+    key("held_devices", "pool_id", "node", "device", "workspace", "request_id", "part"),
     ForeignKeyConstraint(
         ["workspace", "request_id"], ["requests.workspace", "requests.id"], name="fk_held_devices_request"
     ),
-    _check("held_devices_share", "share >= 1 AND share <= 1000"),
-    _check("held_devices_device", "device >= 0"),
+    check("held_devices_share", "share >= 1 AND share <= 1000"),
+    check("held_devices_device", "device >= 0"),
     Index("ix_held_devices_request", "request_id", "workspace"),
     Index(
         "uq_held_devices_whole",
@@ -401,99 +210,99 @@ held_devices = Table(
 labels = Table(
     "labels",
     metadata,
-    _text("workspace"),
-    _text("kind"),
-    _text("key"),
-    _text("value"),
-    _text("object_id"),
-    _key("labels", "workspace", "kind", "key", "value", "object_id"),
-    _check("labels_kind", "kind IN ('request', 'run')"),
+    text_column("workspace"),
+    text_column("kind"),
+    text_column("key"),
+    text_column("value"),
+    text_column("object_id"),
+    key("labels", "workspace", "kind", "key", "value", "object_id"),
+    check("labels_kind", "kind IN ('request', 'run')"),
 )
 
 runs = Table(
     "runs",
     metadata,
     Column("seq", Sequence, nullable=False, autoincrement=False),
-    _text("workspace"),
-    _text("id"),
-    _text("name"),
-    _text("kind"),
-    _text("status"),
-    _number("version"),
-    _text("stack"),
-    _text("user_name"),
-    _json("labels"),
-    _text("error"),
-    _number("created_at"),
-    _number("started_at", null=True),
-    _number("ended_at", null=True),
-    _json("details"),
-    _key("runs", "seq"),
+    text_column("workspace"),
+    text_column("id"),
+    text_column("name"),
+    text_column("kind"),
+    text_column("status"),
+    number_column("version"),
+    text_column("stack"),
+    text_column("user_name"),
+    json_column("labels"),
+    text_column("error"),
+    number_column("created_at"),
+    number_column("started_at", null=True),
+    number_column("ended_at", null=True),
+    json_column("details"),
+    key("runs", "seq"),
     UniqueConstraint("id", "workspace", name="uq_runs_id"),
     Index("ix_runs_name", "name", "seq"),
-    _check("runs_status", "status IN ('pending', 'running', 'completed', 'failed', 'cancelled')"),
-    _check("runs_version", "version > 0"),
+    check("runs_status", "status IN ('pending', 'running', 'completed', 'failed', 'cancelled')"),
+    check("runs_version", "version > 0"),
 )
 
 steps = Table(
     "steps",
     metadata,
     Column("seq", Sequence, nullable=False, autoincrement=False),
-    _text("workspace"),
-    _text("id"),
-    _text("run_id"),
-    _text("name"),
-    _number("step_index"),
-    _text("status"),
-    _number("version"),
-    _text("component"),
-    _number("attempt"),
-    _text("request_id"),
-    _text("log"),
-    _text("error"),
-    _text("checkpoint"),
-    _number("created_at"),
-    _number("started_at", null=True),
-    _number("ended_at", null=True),
-    _json("details"),
-    _key("steps", "seq"),
+    text_column("workspace"),
+    text_column("id"),
+    text_column("run_id"),
+    text_column("name"),
+    number_column("step_index"),
+    text_column("status"),
+    number_column("version"),
+    text_column("component"),
+    number_column("attempt"),
+    text_column("request_id"),
+    text_column("log"),
+    text_column("error"),
+    text_column("checkpoint"),
+    number_column("created_at"),
+    number_column("started_at", null=True),
+    number_column("ended_at", null=True),
+    json_column("details"),
+    key("steps", "seq"),
     UniqueConstraint("id", "workspace", name="uq_steps_id"),
     ForeignKeyConstraint(["workspace", "run_id"], ["runs.workspace", "runs.id"], name="fk_steps_run"),
     Index("ix_steps_run", "run_id", "seq"),
-    _check("steps_status", "status IN ('pending', 'running', 'completed', 'failed', 'cancelled')"),
-    _check("steps_version", "version > 0"),
-    _check("steps_attempt", "attempt >= 0 AND step_index >= 0"),
+    check("steps_status", "status IN ('pending', 'running', 'completed', 'failed', 'cancelled')"),
+    check("steps_version", "version > 0"),
+    check("steps_attempt", "attempt >= 0 AND step_index >= 0"),
 )
 
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
-    _text("workspace"),
-    _text("kind"),
-    _text("key"),
-    _text("object_id"),
-    _text("fingerprint"),
-    _number("at"),
-    _key("idempotency_keys", "workspace", "kind", "key"),
+    text_column("workspace"),
+    text_column("kind"),
+    text_column("key"),
+    text_column("object_id"),
+    text_column("fingerprint"),
+    number_column("at"),
+    key("idempotency_keys", "workspace", "kind", "key"),
 )
 
 history = Table(
     "history",
     metadata,
     Column("seq", Sequence, nullable=False, autoincrement=False),
-    _text("workspace"),
-    _number("at"),
-    _text("kind"),
-    _text("object_id"),
-    _text("name"),
-    _text("what"),
-    _text("actor"),
-    _text("cause"),
-    _json("before"),
-    _json("after"),
+    text_column("workspace"),
+    number_column("at"),
+    text_column("kind"),
+    text_column("object_id"),
+    text_column("name"),
+    text_column("what"),
+    text_column("actor"),
+    text_column("cause"),
+    json_column("before"),
+    json_column("after"),
     Column("run", String, nullable=True),
-    _added_text("source"),
-    _key("history", "seq"),
+    added_text_column("source"),
+    key("history", "seq"),
     Index("ix_history_object", "object_id", "seq"),
     Index(
         "ix_history_run", "run", "seq", sqlite_where=text("run IS NOT NULL"), postgresql_where=text("run IS NOT NULL")

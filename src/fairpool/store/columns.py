@@ -1,0 +1,62 @@
+"""What the tables are made of: columns and constraints, each with its name."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Text,
+)
+
+metadata = MetaData()
+
+# SQLite gives a rowid of its own only to this type; on PostgreSQL it is a plain bigint.
+Sequence = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def key(table: str, *columns: str) -> PrimaryKeyConstraint:
+    """The primary key of a table."""
+    return PrimaryKeyConstraint(*columns, name=f"pk_{table}")
+
+
+def check(name: str, condition: str) -> CheckConstraint:
+    """A condition that every row meets."""
+    return CheckConstraint(condition, name=f"ck_{name}")
+
+
+def text_column(name: str) -> Column[str]:
+    """A text that is always there, if empty."""
+    return Column(name, String, nullable=False)
+
+
+def number_column(name: str, *, null: bool = False) -> Column[int]:
+    """A whole number: an amount, a time, a count."""
+    return Column(name, BigInteger, nullable=null)
+
+
+def json_column(name: str) -> Column[str]:
+    """JSON as compact text; NULL stands for what is empty."""
+    return Column(name, Text, nullable=True)
+
+
+def added_text_column(name: str) -> Column[str]:
+    """A text that came with a later schema: code of the schema before leaves it out when it writes."""
+    return Column(name, String, nullable=False, server_default="")
+
+
+def declared_columns() -> list[Column[str] | Column[int]]:
+    """What every declared object has."""
+    return [
+        text_column("workspace"),
+        text_column("id"),
+        text_column("name"),
+        number_column("version"),
+        number_column("created_at"),
+        number_column("updated_at"),
+        json_column("note"),
+    ]
