@@ -10,9 +10,10 @@ from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
 from fairpool.app.use_cases import policies
 from fairpool.core.amounts import amount
-from fairpool.core.ids import Instant, PolicyId, PoolId
+from fairpool.core.ids import Instant
 from fairpool.core.policies import Policy, Subject
 from fairpool.server import incoming, lookups
+from fairpool.server.bodies import policy_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
@@ -39,19 +40,7 @@ async def _list(call: Call) -> Response:
 
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(PolicyCreate), call.dry_run
-    policy = Policy(
-        id=PolicyId(""),
-        pool=PoolId(""),
-        subject=incoming.at("subject", Subject.parse, body.subject),
-        priority=body.priority,
-        reserved=incoming.vector("reserved", body.reserved),
-        limit=incoming.vector_with_zeros("limit", body.limit),
-        weight=amount(body.weight),
-        dedicated=body.dedicated,
-        grace_s=body.grace_s,
-        min_runtime_s=body.min_runtime_s,
-        profiles=None if body.profiles is None else tuple(body.profiles),
-    )
+    policy = policy_of(body)
     view = await decided(call, lambda tx: policies.attach(tx, body.pool, policy, dry_run=dry_run), policy_view)
     return present(view, status=200 if dry_run else 201, version=view.version, location=f"policies/{view.id}")
 

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
 from fairpool.app.use_cases import pools
-from fairpool.core.ids import Instant, PoolId
+from fairpool.core.ids import Instant
 from fairpool.core.pools import Node, NodeState, Ordering, Placement, Pool
 from fairpool.server import incoming, lookups
+from fairpool.server.bodies import pool_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
@@ -32,17 +33,7 @@ async def _list(call: Call) -> Response:
 
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(PoolCreate), call.dry_run
-    pool = Pool(
-        id=PoolId(""),
-        name=incoming.name("name", body.name, what="pool"),
-        capacity=incoming.vector("capacity", body.capacity),
-        nodes=incoming.nodes("nodes", body.nodes),
-        ordering=Ordering(body.ordering),
-        backfill=body.backfill,
-        placement=Placement(body.placement),
-        max_bypass_s=body.max_bypass_s,
-        components=frozenset(body.components),
-    )
+    pool = pool_of(body)
     view = await decided(
         call, lambda tx: pools.create(tx, pool, description=body.description, dry_run=dry_run), pool_view
     )

@@ -9,9 +9,10 @@ from starlette.responses import Response
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
 from fairpool.app.use_cases import profiles
-from fairpool.core.ids import Instant, ProfileId
+from fairpool.core.ids import Instant
 from fairpool.core.policies import Profile
 from fairpool.server import incoming, lookups
+from fairpool.server.bodies import profile_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
@@ -44,12 +45,7 @@ async def _list(call: Call) -> Response:
 
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(ProfileCreate), call.dry_run
-    profile = Profile(
-        id=ProfileId(""),
-        name=incoming.name("name", body.name, what="profile"),
-        demand=incoming.vector("demand", body.demand),
-        pools=tuple(body.pools),
-    )
+    profile = profile_of(body)
     view = await decided(
         call, lambda tx: profiles.create(tx, profile, description=body.description, dry_run=dry_run), _view
     )

@@ -1,0 +1,140 @@
+"""Declared objects between what people write and what the application keeps, both ways, side by side.
+
+A field that is new in a `…Create` goes through both functions of its kind: what is written comes back the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairpool.app.records import Declared, Document
+from fairpool.core.amounts import amount
+from fairpool.core.ids import PolicyId, PoolId, ProfileId
+from fairpool.core.policies import Policy, Profile, Subject
+from fairpool.core.pools import Node, Ordering, Placement, Pool
+from fairpool.server import incoming
+from fairpool.server.outgoing import units, vector
+from fairpool.wire.policies import PolicyCreate, ProfileCreate
+from fairpool.wire.pools import NodeSpec, PoolCreate
+from fairpool.wire.stacks import ComponentCreate, StackCreate
+
+# ---- pools -----------------------------------------------------------------------------------------------------------
+
+
+def pool_of(body: PoolCreate) -> Pool:
+    """The pool that a body describes, without an id. Raises InvalidInput."""
+    return Pool(
+        id=PoolId(""),
+        name=incoming.name("name", body.name, what="pool"),
+        capacity=incoming.vector("capacity", body.capacity),
+        nodes=incoming.nodes("nodes", body.nodes),
+        ordering=Ordering(body.ordering),
+        backfill=body.backfill,
+        placement=Placement(body.placement),
+        max_bypass_s=body.max_bypass_s,
+        components=frozenset(body.components),
+    )
+
+
+def body_of_pool(record: Declared[Pool]) -> PoolCreate:
+    """How somebody would have written this pool."""
+    pool = record.spec
+    return PoolCreate(
+        name=record.name,
+        capacity=vector(pool.capacity),
+        nodes=[_body_of_node(node) for node in pool.nodes],
+        ordering=pool.ordering.value,
+        backfill=pool.backfill,
+        placement=pool.placement.value,
+        max_bypass_s=pool.max_bypass_s,
+        components=sorted(pool.components),
+        description=description_of(record.note),
+    )
+
+
+def _body_of_node(node: Node) -> NodeSpec:
+    return NodeSpec(
+        name=node.name,
+        capacity=vector(node.capacity),
+        state=node.state.value,
+        gpu_type=node.gpu_type,
+        labels=dict(node.labels),
+    )
+
+
+# ---- policies --------------------------------------------------------------------------------------------------------
+
+
+def policy_of(body: PolicyCreate) -> Policy:
+    """The policy that a body describes, without an id and not on any pool yet. Raises InvalidInput."""
+    return Policy(
+        id=PolicyId(""),
+        pool=PoolId(""),
+        subject=incoming.at("subject", Subject.parse, body.subject),
+        priority=body.priority,
+        reserved=incoming.vector("reserved", body.reserved),
+        limit=incoming.vector_with_zeros("limit", body.limit),
+        weight=amount(body.weight),
+        dedicated=body.dedicated,
+        grace_s=body.grace_s,
+        min_runtime_s=body.min_runtime_s,
+        profiles=None if body.profiles is None else tuple(body.profiles),
+    )
+
+
+def body_of_policy(record: Declared[Policy], pool: str) -> PolicyCreate:
+    """How somebody would have written this policy. pool: the name of its pool."""
+    policy = record.spec
+    return PolicyCreate(
+        pool=pool,
+        subject=str(policy.subject),
+        priority=policy.priority,
+        reserved=vector(policy.reserved),
+        limit=vector(policy.limit),
+        weight=units(policy.weight),
+        dedicated=policy.dedicated,
+        grace_s=policy.grace_s,
+        min_runtime_s=policy.min_runtime_s,
+        profiles=None if policy.profiles is None else list(policy.profiles),
+    )
+
+
+# ---- profiles --------------------------------------------------------------------------------------------------------
+
+
+def profile_of(body: ProfileCreate) -> Profile:
+    """The profile that a body describes, without an id. Raises InvalidInput."""
+    return Profile(
+        id=ProfileId(""),
+        name=incoming.name("name", body.name, what="profile"),
+        demand=incoming.vector("demand", body.demand),
+        pools=tuple(body.pools),
+    )
+
+
+def body_of_profile(record: Declared[Profile]) -> ProfileCreate:
+    """How somebody would have written this profile."""
+    return ProfileCreate(
+        name=record.name,
+        demand=vector(record.spec.demand),
+        pools=list(record.spec.pools),
+        description=description_of(record.note),
+    )
+
+
+# ---- components, stacks ----------------------------------------------------------------------------------------------
+
+
+def body_of_component(record: Declared[Document]) -> ComponentCreate:
+    """How somebody would have written this component."""
+    return ComponentCreate.model_validate({**record.spec, "name": record.name})
+
+
+def body_of_stack(record: Declared[Document]) -> StackCreate:
+    """How somebody would have written this stack."""
+    return StackCreate.model_validate({**record.spec, "name": record.name})
+
+
+def description_of(note: Mapping[str, object]) -> str:
+    """What is said about an object for people."""
+    return str(note.get("description", ""))
