@@ -24,6 +24,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PAIRS = re.compile(r"[^\s{}\[\]:=,]+=[^\s{}\[\]=,]+(,[^\s{}\[\]:=,]+=[^\s{}\[\]=,]+)*")
 """``gpu=8,mcpu=4000``."""
 
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """``90``, ``90s``, ``30m``, ``2h``, ``1d12h``: seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Seconds."""
+        match = _DURATION.fullmatch(str(value))
+        if not value or match is None:
+            self.fail(f"{value!r} is no duration; possible: 90, 30m, 2h, 1d12h", param, ctx)
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
 
 def connected(function: Function) -> Function:
     """Give the command a `client`, of the server that flags, environment and files say."""

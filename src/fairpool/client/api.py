@@ -153,9 +153,14 @@ class Client:
         """A new profile."""
         return self.transport.call("profile_create", ProfileView, body=body, query={"dry_run": dry_run})
 
-    def update_profile(self, ref: str, body: ProfileUpdate, *, version: int | None = None) -> ProfileView:
+    def update_profile(
+        self, ref: str, body: ProfileUpdate, *, version: int | None = None, dry_run: bool = False
+    ) -> ProfileView:
         """A profile changes."""
-        return self.transport.call("profile_update", ProfileView, path={"ref": ref}, body=body, version=version)
+        query: Query = {"dry_run": dry_run}
+        return self.transport.call(
+            "profile_update", ProfileView, path={"ref": ref}, body=body, version=version, query=query
+        )
 
     def delete_profile(self, ref: str, *, dry_run: bool = False) -> bytes:
         """A profile goes."""

@@ -225,7 +225,7 @@ class Execution:
         if console.shows():
             self._echo = console.Echo(self.call.label, launch.log)
             self._loop.after(console.EVERY_S, self._show)
-        limit_s = self.call.settings.max_runtime_s
+        limit_s = self._max_runtime_s()
         if limit_s is not None:
             self._later(limit_s, self._ran_too_long)
         self._watch(self._job)
@@ -289,8 +289,12 @@ class Execution:
             self._echo.show()
             self._loop.after(console.EVERY_S, self._show)
 
+    def _max_runtime_s(self) -> int | None:
+        """How long it may run: what it said itself, or what its profile says."""
+        return self._view.max_runtime_s if self._view is not None else self.call.settings.max_runtime_s
+
     def _ran_too_long(self) -> None:
-        limit = self.call.settings.max_runtime_s
+        limit = self._max_runtime_s()
         self._stop(Cause.TIMED_OUT, f"it ran for longer than its max_runtime of {limit} s", DEFAULT_GRACE_S)
 
     # ── ending ──────────────────────────────────────────────────────────────────────────────────────────────────────

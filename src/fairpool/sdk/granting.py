@@ -44,7 +44,8 @@ def request_for(
             "subjects": list(subjects),
             "pool": pool,
             "profile": settings.profile,
-            "preemptible": settings.preemptible,
+            # Unsaid, it is the profile's to say.
+            "preemptible": settings.given().get("preemptible"),
             "priority": settings.priority or 0,
             "max_runtime_s": settings.max_runtime_s,
             "wait_timeout_s": settings.wait_timeout_s,

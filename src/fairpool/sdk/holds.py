@@ -164,8 +164,9 @@ class Hold:
             assert self._view is not None
             if not self._view.status.holds:
                 raise self._refused(self._view)
-        if self.settings.max_runtime_s is not None:
-            self._after(self.settings.max_runtime_s, self._held_too_long)
+            limit_s = self._view.max_runtime_s  # its own, or what its profile says
+        if limit_s is not None:
+            self._after(limit_s, lambda: self._held_too_long(limit_s))
 
     def _say_why_it_waits(self, request: str) -> None:
         broker = self._broker
@@ -216,11 +217,11 @@ class Hold:
         timer.start()
         self._timers.append(timer)
 
-    def _held_too_long(self) -> None:
+    def _held_too_long(self, limit_s: int) -> None:
         """As when it is preempted: whoever holds it is told, and after the grace period it is given back."""
         if self.preempting or self._given_back:
             return
-        log.warning("a hold has lasted for its max_runtime of %s s and is given back", self.settings.max_runtime_s)
+        log.warning("a hold has lasted for its max_runtime of %s s and is given back", limit_s)
         self._deadline = time.monotonic() + DEFAULT_GRACE_S
         self._after(DEFAULT_GRACE_S, self.release)
         if self.on_preempt is not None:

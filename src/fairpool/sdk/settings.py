@@ -48,7 +48,8 @@ class ResourceSettings(Checked):
     memory: a whole number and a unit, ``16GiB``. pool_resources: amounts of any other key (``{"license/matlab": 1}``).
     preemptible: whether it may borrow and may be evicted while it does (default True, S4).
     node_count: how many equal parts of this size it needs, each whole on a node, all together or not at all (S3).
-    profile: a named demand with pools in order of preference. priority: counts only against work of the same policy.
+    profile: a named demand with pools in order of preference; it also says preemptible and max_runtime where these
+    settings leave them out. priority: counts only against work of the same policy.
     max_runtime: seconds, or ``2h``: it is ended gracefully then. wait_timeout: how long it is willing to wait.
     min_replicas, max_replicas, autoscaling_metric (cpu, memory, concurrency, rps), autoscaling_target,
     max_concurrency: for pipelines that are deployed and serve calls; 0 as min_replicas scales to zero.

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairpool.app.records import Declared, Document
+from fairpool.app.use_cases.profiles import Defaults, defaults_in
 from fairpool.core.amounts import amount
 from fairpool.core.ids import PolicyId, PoolId, ProfileId
 from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import Node, Ordering, Placement, Pool
 from fairpool.server import incoming
 from fairpool.server.outgoing import units, vector
-from fairpool.wire.policies import PolicyCreate, ProfileCreate
+from fairpool.wire.policies import PolicyCreate, ProfileCreate, ProfileDefaults
 from fairpool.wire.pools import NodeSpec, PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
 
@@ -112,12 +113,21 @@ def profile_of(body: ProfileCreate) -> Profile:
     )
 
 
+def defaults_of(body: ProfileDefaults) -> Defaults:
+    """The defaults that a body describes."""
+    return Defaults(preemptible=body.preemptible, max_runtime_s=body.max_runtime_s, labels=body.labels)
+
+
 def body_of_profile(record: Declared[Profile]) -> ProfileCreate:
     """How somebody would have written this profile."""
+    defaults = defaults_in(record.note)
     return ProfileCreate(
         name=record.name,
         demand=vector(record.spec.demand),
         pools=list(record.spec.pools),
+        defaults=ProfileDefaults(
+            preemptible=defaults.preemptible, max_runtime_s=defaults.max_runtime_s, labels=dict(defaults.labels)
+        ),
         description=description_of(record.note),
     )
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from fairpool.wire.amounts import Amount, Amounts
-from fairpool.wire.model import Body, Flag, Priority, Prose, Seconds, View
+from fairpool.wire.model import Body, Flag, Labels, Priority, Prose, Seconds, SomeSeconds, View
 
 
 class PolicyCreate(Body):
@@ -74,21 +74,42 @@ class PolicyView(View):
     updated_at: datetime | None = None
 
 
+class ProfileDefaults(Body):
+    """What a request that names the profile gets where it says nothing itself; it counts when the request is submitted.
+
+    labels: those that the request does not carry under the same key.
+    """
+
+    preemptible: Flag | None = None
+    max_runtime_s: SomeSeconds | None = None
+    labels: Labels = Field(default_factory=dict, max_length=64)
+
+
 class ProfileCreate(Body):
     """A named demand with the pools it may run in, by name, in order of preference."""
 
     name: str
     demand: Amounts
     pools: list[str]
+    defaults: ProfileDefaults = Field(default_factory=ProfileDefaults)
     description: Prose = ""
 
 
 class ProfileUpdate(Body):
-    """What changes of a profile; fields that are left out stay."""
+    """What changes of a profile; fields that are left out stay. `defaults` are replaced as a whole."""
 
     demand: Amounts | None = None
     pools: list[str] | None = None
+    defaults: ProfileDefaults | None = None
     description: Prose | None = None
+
+
+class ProfileDefaultsView(View):
+    """What a request that names the profile gets where it says nothing itself."""
+
+    preemptible: bool | None = None
+    max_runtime_s: int | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
 
 
 class ProfileView(View):
@@ -99,6 +120,7 @@ class ProfileView(View):
     version: int
     demand: Amounts
     pools: list[str]
+    defaults: ProfileDefaultsView = Field(default_factory=ProfileDefaultsView)
     description: str = ""
     created_at: datetime | None = None
     updated_at: datetime | None = None

@@ -24,7 +24,8 @@ class RequestCreate(Body):
     """One indivisible ask for resources.
 
     demand: what one part needs; `node_count` equal parts of it, or `parts` for unequal ones (S3). With a `profile` it
-        may be left out: the profile says it.
+        may be left out: the profile says it. So do its defaults of `preemptible`, `max_runtime_s` and `labels`.
+    preemptible: whether it may be interrupted; true where neither it nor its profile says (S4).
     subjects: as whom: the component it runs on and whose it is (``team:vision``); ``component:`` may be left off.
     pool: the one pool that will do, or None for any. profile: a named demand with pools in order of preference.
     priority: counts only against other requests of the same policy (S23).
@@ -40,7 +41,7 @@ class RequestCreate(Body):
     subjects: list[str] = Field(default_factory=list, max_length=100)
     pool: str | None = None
     profile: str | None = None
-    preemptible: Flag = True
+    preemptible: Flag | None = None
     priority: Priority = 0
     max_runtime_s: SomeSeconds | None = None
     wait_timeout_s: Seconds | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fairpool.app.errors import Exists
 from fairpool.app.records import Declared, Json, Kind
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import offers
 from fairpool.app.use_cases.components import check_component
 from fairpool.app.use_cases.declaring import changed, check_known, check_version, created
 from fairpool.core import events as ev
@@ -46,6 +47,7 @@ def attach(tx: Transaction, pool: str, policy: Policy, *, dry_run: bool = False)
     if any(other.spec.subject == policy.subject for other in tx.memory.policies_of(target.spec.id)):
         raise Exists("policy", name, hint="one per subject and pool; 'fairpool policy update' changes it")
     policy = replace(policy, id=PolicyId(tx.ids.new(Kind.POLICY)), pool=target.spec.id)
+    offers.check_offers(tx.memory, policy, [policy.limit])
     check_rules(target.spec, [*(other.spec for other in tx.memory.policies_of(target.spec.id)), policy])
     if dry_run:
         trial = Declared(kind=Kind.POLICY, id=policy.id, name=name, spec=policy, created_at=tx.now, updated_at=tx.now)
@@ -72,6 +74,7 @@ def update(
         policy = replace(policy, profiles=None)
     others = [other.spec for other in tx.memory.policies_of(policy.pool) if other.id != old.id]
     pool = tx.memory.pool(policy.pool)
+    offers.check_offers(tx.memory, policy, [policy.limit])
     check_rules(pool.spec, [*others, policy])
     if dry_run:
         return lambda: replace(old, spec=policy)

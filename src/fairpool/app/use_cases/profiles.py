@@ -1,12 +1,13 @@
-"""Profiles: named demands with pools in order of preference."""
+"""Profiles: named demands with pools in order of preference, and defaults for requests that name them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import offers
 from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain_vector
@@ -20,19 +21,34 @@ Answer = Callable[[], ProfileRecord]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a request that names the profile gets where it says nothing itself. They matter at submit only.
+
+    preemptible, max_runtime_s: None for none. labels: those that the request does not carry under the same key.
+    """
+
+    preemptible: bool | None = None
+    max_runtime_s: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileChange:
-    """What changes of a profile; None leaves as it is."""
+    """What changes of a profile; None leaves as it is. defaults: taken as a whole."""
 
     demand: Amounts | None = None
     pools: tuple[str, ...] | None = None
+    defaults: Defaults | None = None
     description: str | None = None
 
 
-def create(tx: Transaction, profile: Profile, *, description: str = "", dry_run: bool = False) -> Answer:
+def create(
+    tx: Transaction, profile: Profile, *, defaults: Defaults | None = None, description: str = "", dry_run: bool = False
+) -> Answer:
     """A new profile; its id is drawn here, its pools are given by name, id or prefix. Raises Exists, NotFound."""
     check_free(tx, Kind.PROFILE, profile.name)
     profile = _checked(tx, replace(profile, id=ProfileId(tx.ids.new(Kind.PROFILE))))
-    note: Document = {"description": description} if description else {}
+    note = _note({}, defaults, description or None)
     if dry_run:
         trial = Declared(
             kind=Kind.PROFILE,
@@ -45,14 +61,14 @@ def create(tx: Transaction, profile: Profile, *, description: str = "", dry_run:
         )
         return lambda: trial
     tx.apply(ev.ProfileSet(profile=profile))
-    record = created(tx, Kind.PROFILE, profile.id, profile.name, profile, note=note, shown=shown(profile))
+    record = created(tx, Kind.PROFILE, profile.id, profile.name, profile, note=note, shown=shown(profile, note))
     return lambda: record
 
 
 def update(
     tx: Transaction, ref: str, change: ProfileChange, *, version: int | None = None, dry_run: bool = False
 ) -> Answer:
-    """A profile changes."""
+    """A profile changes. Raises InvalidRules where a policy that names it could not offer it any more."""
     old = tx.memory.profile(ref)
     check_version(old, version)
     profile = _checked(
@@ -63,11 +79,13 @@ def update(
             pools=old.spec.pools if change.pools is None else change.pools,
         ),
     )
-    note = old.note if change.description is None else {**old.note, "description": change.description}
+    offers.check_offerers(tx.memory, profile)
+    note = _note(old.note, change.defaults, change.description)
     if dry_run:
         return lambda: replace(old, spec=profile, note=note)
     tx.apply(ev.ProfileSet(profile=profile))
-    record = changed(tx, old, profile, note=note, before=shown(old.spec), after=shown(profile))
+    before, after = shown(old.spec, old.note), shown(profile, note)
+    record = changed(tx, old, profile, note=note, before=before, after=after)
     return lambda: record
 
 
@@ -78,8 +96,38 @@ def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
     if not dry_run:
         tx.apply(ev.ProfileDropped(name=old.name))
         tx.drop(Kind.PROFILE, old.id)
-        tx.note(Kind.PROFILE, old.id, "deleted", name=old.name, before=shown(old.spec))
+        tx.note(Kind.PROFILE, old.id, "deleted", name=old.name, before=shown(old.spec, old.note))
     return lambda: old
+
+
+def defaults_in(note: Document) -> Defaults:
+    """The defaults that a profile's note holds."""
+    said = note.get("defaults")
+    if not isinstance(said, Mapping):
+        return Defaults()
+    preemptible, max_runtime_s, labels = said.get("preemptible"), said.get("max_runtime_s"), said.get("labels")
+    return Defaults(
+        preemptible=preemptible if isinstance(preemptible, bool) else None,
+        max_runtime_s=max_runtime_s if isinstance(max_runtime_s, int) else None,
+        labels={key: str(value) for key, value in labels.items()} if isinstance(labels, Mapping) else {},
+    )
+
+
+def _note(old: Document, defaults: Defaults | None, description: str | None) -> Document:
+    note = dict(old)
+    if description is not None:
+        note["description"] = description
+    if defaults is not None:
+        note["defaults"] = _plain(defaults)
+    return {key: value for key, value in note.items() if value}
+
+
+def _plain(defaults: Defaults) -> dict[str, Json]:
+    said: dict[str, Json] = {"preemptible": defaults.preemptible, "max_runtime_s": defaults.max_runtime_s}
+    found: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
+    if defaults.labels:
+        found["labels"] = dict(defaults.labels)
+    return found
 
 
 def rename_pool(tx: Transaction, name: str, names: Sequence[str]) -> None:
@@ -90,7 +138,7 @@ def rename_pool(tx: Transaction, name: str, names: Sequence[str]) -> None:
             pools = tuple(new for known in old.spec.pools for new in (names if known == name else (known,)))
             profile = replace(old.spec, pools=pools)
             tx.apply(ev.ProfileSet(profile=profile))
-            changed(tx, old, profile, before=shown(old.spec), after=shown(profile))
+            changed(tx, old, profile, before=shown(old.spec, old.note), after=shown(profile, old.note))
 
 
 def _checked(tx: Transaction, profile: Profile) -> Profile:
@@ -106,6 +154,10 @@ def _checked(tx: Transaction, profile: Profile) -> Profile:
     return replace(profile, pools=names)
 
 
-def shown(profile: Profile) -> dict[str, Json]:
+def shown(profile: Profile, note: Document) -> dict[str, Json]:
     """A profile as the history shows it."""
-    return {"demand": plain_vector(profile.demand), "pools": list(profile.pools)}
+    return {
+        "demand": plain_vector(profile.demand),
+        "pools": list(profile.pools),
+        "defaults": _plain(defaults_in(note)),
+    }

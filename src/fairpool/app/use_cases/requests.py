@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from fairpool.app.errors import Ambiguous, AppError, Conflict, NotFound
 from fairpool.app.leases import DEFAULT_LEASE_S
@@ -13,10 +12,11 @@ from fairpool.app.ports import Reader
 from fairpool.app.records import Document, Kind, Lease, RequestQuery, RequestRecord, State, Submission
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.components import LOCAL, check_component
+from fairpool.app.use_cases.demands import with_step_slot
 from fairpool.app.use_cases.keys import fingerprint, used_for
+from fairpool.app.use_cases.profiles import defaults_in
 from fairpool.core import events as ev
 from fairpool.core import explain as core_explain
-from fairpool.core.amounts import STEP_RUN, WHOLE, of
 from fairpool.core.errors import CoreError, IllegalTransition
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.policies import Subject, SubjectKind
@@ -29,15 +29,17 @@ Answer = Callable[[], RequestRecord]
 class Ask:
     """What is asked for, as it arrived.
 
-    demand: None where the profile says it. pool, profile: by name, id or prefix. subjects: as whom (S13); the local
-    orchestrator where there are none. retry_of: the preempted request that this one repeats (S24).
+    demand: None where the profile says it, `node_count` times. pool, profile: by name, id or prefix. subjects: as whom
+    (S13); the local orchestrator where there are none. preemptible: None where nothing is said: as the profile has it,
+    else true (S4). retry_of: the preempted request that this one repeats (S24).
     """
 
     demand: Demand | None
+    node_count: int = 1
     subjects: tuple[Subject, ...] = ()
     pool: str = ""
     profile: str = ""
-    preemptible: bool = True
+    preemptible: bool | None = None
     priority: int = 0
     max_runtime_s: int | None = None
     wait_timeout_s: int | None = None
@@ -60,10 +62,11 @@ def submit(tx: Transaction, ask: Ask, *, actor: str = "") -> Answer:
         made = used_for(tx, Kind.REQUEST, ask.idempotency_key, ask)
         if made is not None:
             return lambda: get(tx.memory, tx.reader, made)
+    given, ask = ask, with_defaults(tx.memory, ask)
     request = build(tx.memory, tx.reader, ask, RequestId(tx.ids.new(Kind.REQUEST)), tx.now)
     tx.apply(ev.Submitted(request=request))
     if ask.idempotency_key:
-        tx.use_key(Kind.REQUEST, ask.idempotency_key, request.id, fingerprint(ask))
+        tx.use_key(Kind.REQUEST, ask.idempotency_key, request.id, fingerprint(given))
     tx.insert(
         RequestRecord(
             request=request,
@@ -101,6 +104,21 @@ def submit_many(
     return lambda: [answer if isinstance(answer, AppError | CoreError) else answer() for answer in answers]
 
 
+def with_defaults(memory: Memory, ask: Ask) -> Ask:
+    """What is asked for, with what the profile that it names says where it is silent itself. Raises NotFound."""
+    if not ask.profile:
+        return ask
+    profile = memory.profile(ask.profile)
+    defaults = defaults_in(profile.note)
+    return replace(
+        ask,
+        demand=ask.demand if ask.demand is not None else Demand.of(profile.spec.demand, ask.node_count),
+        preemptible=defaults.preemptible if ask.preemptible is None else ask.preemptible,
+        max_runtime_s=defaults.max_runtime_s if ask.max_runtime_s is None else ask.max_runtime_s,
+        labels={**defaults.labels, **ask.labels},
+    )
+
+
 def build(memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Instant) -> Request:
     """The core's request: names resolved, the step slot added (S1), the place of a retry kept (S24)."""
     profile = memory.profile(ask.profile) if ask.profile else None
@@ -108,17 +126,14 @@ def build(memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Ins
     subjects = ask.subjects or (Subject(SubjectKind.COMPONENT, LOCAL),)
     for subject in subjects:
         check_component(memory, subject)
-    demand = ask.demand
-    if demand is None:
-        assert profile is not None, "checked where the body was read"
-        demand = Demand.of(profile.spec.demand)
+    assert ask.demand is not None, "said, or taken from the profile, whose absence the reading of the body refuses"
     queued_at = _place_of_retried(memory, reader, ask, subjects) if ask.retry_of else memory.next_arrival(now)
     return Request(
         id=request,
         subjects=subjects,
-        demand=with_step_slot(demand),
+        demand=with_step_slot(ask.demand),
         queued_at=queued_at,
-        preemptible=ask.preemptible,
+        preemptible=ask.preemptible is not False,
         priority=ask.priority,
         profile=profile.name if profile is not None else "",
         pool=pool.name if pool is not None else "",
@@ -136,14 +151,6 @@ def own_wait_timeout_s(record: RequestRecord) -> int | None:
     """How long the request is willing to wait, from its own arrival."""
     timeout_s = record.request.wait_timeout_s
     return None if timeout_s is None else timeout_s - _since_s(record.request.queued_at, record.submission.created_at)
-
-
-@lru_cache(maxsize=10_000)
-def with_step_slot(demand: Demand) -> Demand:
-    """S1: every request takes one `step_run`, said by the server and never by the author."""
-    first = of({**dict(demand.parts[0]), STEP_RUN: WHOLE})
-    rest = tuple(tuple(pair for pair in part if pair[0] != STEP_RUN) for part in demand.parts[1:])
-    return Demand((first, *rest))
 
 
 def _place_of_retried(memory: Memory, reader: Reader, ask: Ask, subjects: tuple[Subject, ...]) -> Instant:
@@ -254,7 +261,7 @@ def explain(memory: Memory, now: Instant, record: RequestRecord) -> Explained:
 
 def check(memory: Memory, reader: Reader, now: Instant, ask: Ask) -> Explained:
     """Whether a request would run, when, and why not, without submitting it."""
-    request = build(memory, reader, ask, RequestId("check"), now)
+    request = build(memory, reader, with_defaults(memory, ask), RequestId("check"), now)
     return _explained(memory, core_explain.check(memory.world, request, now), None)
 
 

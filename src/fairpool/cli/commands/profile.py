@@ -7,20 +7,49 @@ from typing import TYPE_CHECKING
 import click
 
 from fairpool.cli import render
+from fairpool.cli.historyview import changed_fields
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
+from fairpool.cli.options import Duration, body, confirm, connected, data, dry_run, note, pairs, printed
 from fairpool.cli.render import Column, Style
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
+    from fairpool.wire.policies import ProfileDefaultsView
 
 COLUMNS = (
     Column("NAME", lambda profile: profile.name),
     Column("DEMAND", lambda profile: profile.demand),
     Column("POOLS", lambda profile: profile.pools),
+    Column("DEFAULTS", lambda profile: _defaults(profile.defaults)),
     Column("DESCRIPTION", lambda profile: profile.description, wide=True),
     Column("ID", lambda profile: profile.id, wide=True),
 )
+
+
+def _defaults(defaults: ProfileDefaultsView) -> str:
+    told = [] if defaults.preemptible is None else ["preemptible" if defaults.preemptible else "non-preemptible"]
+    if defaults.max_runtime_s is not None:
+        told.append(f"max-runtime {render.duration(defaults.max_runtime_s)}")
+    return ", ".join(told + [f"{key}={value}" for key, value in defaults.labels.items()])
+
+
+def _described(function: click.decorators.FC) -> click.decorators.FC:
+    for option in reversed(
+        (
+            click.option(
+                "--preemptible/--non-preemptible",
+                default=None,
+                help="Whether requests that do not say may be interrupted.",
+            ),
+            click.option(
+                "--max-runtime", "max_runtime_s", type=Duration(), help="How long those that do not say run at most."
+            ),
+            click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label that they get."),
+            click.option("--description", help="A line about it, for people."),
+        )
+    ):
+        function = option(function)
+    return function
 
 
 @click.group(cls=NounGroup)
@@ -34,7 +63,7 @@ def profile() -> None:
     "--demand", required=True, metavar="KEY=AMOUNT,…", help="What it asks for, such as gpu=0.5; or JSON, or YAML."
 )
 @click.option("--pool", "pools", multiple=True, required=True, help="Where, the preferred one first; repeatable.")
-@click.option("--description", help="A line about it, for people.")
+@_described
 @dry_run
 @printed
 @connected
@@ -47,18 +76,85 @@ def create(
     style: Style,
     *,
     dry_run: bool,
+    **said: object,
 ) -> None:
     """Create a profile."""
-    from fairpool.wire.policies import ProfileCreate
+    from fairpool.wire.policies import ProfileCreate, ProfileDefaultsView
 
-    said = body(
-        ProfileCreate, name=name, demand=data(demand, option="--demand"), pools=list(pools), description=description
+    given = body(
+        ProfileCreate,
+        name=name,
+        demand=data(demand, option="--demand"),
+        pools=list(pools),
+        defaults=_said(said, ProfileDefaultsView()),
+        description=description,
     )
-    made = client.create_profile(said, dry_run=dry_run)
+    made = client.create_profile(given, dry_run=dry_run)
     if style.format in ("table", "wide"):
-        click.echo(f"profile {made.name} created: {render.amounts(made.demand)} in {', then '.join(made.pools)}")
+        what = "would be created" if dry_run else "created"
+        click.echo(f"profile {made.name} {what}: {render.amounts(made.demand)} in {', then '.join(made.pools)}")
     else:
         render.print_one(made, [], style)
+
+
+@profile.command("update")
+@click.argument("profile")
+@click.option("--demand", metavar="KEY=AMOUNT,…", help="What it asks for, such as gpu=0.5; or JSON, or YAML.")
+@click.option("--pool", "pools", multiple=True, help="Where, the preferred one first, instead of before; repeatable.")
+@_described
+@click.option("--no-defaults", is_flag=True, help="Forget the defaults that it had.")
+@click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
+@dry_run
+@printed
+@connected
+def update(
+    client: Client,
+    profile: str,
+    demand: str | None,
+    pools: tuple[str, ...],
+    description: str | None,
+    if_version: int | None,
+    style: Style,
+    *,
+    no_defaults: bool,
+    dry_run: bool,
+    **said: object,
+) -> None:
+    """Change a profile; what is not said stays. Requests that are queued already keep what they ask for."""
+    from fairpool.wire.policies import ProfileDefaultsView, ProfileUpdate
+
+    found = client.profile(profile)
+    given = body(
+        ProfileUpdate,
+        demand=None if demand is None else data(demand, option="--demand"),
+        pools=list(pools) or None,
+        defaults=_said(said, ProfileDefaultsView() if no_defaults else found.defaults, forget=no_defaults),
+        description=description,
+    )
+    made = client.update_profile(found.id, given, version=if_version, dry_run=dry_run)
+    if style.format in ("table", "wide"):
+        what = "would be changed" if dry_run else "changed"
+        before, after = (
+            view.model_dump(mode="json", include=set(ProfileUpdate.model_fields)) for view in (found, made)
+        )
+        told = changed_fields(before, after)
+        click.echo(f"profile {made.name} " + (f"{what}: {told}" if told else "is so already: nothing to change"))
+    else:
+        render.print_one(made, [], style)
+
+
+def _said(said: dict[str, object], before: ProfileDefaultsView, *, forget: bool = False) -> dict[str, object] | None:
+    """The defaults as a whole: those before with what the options say; None where they say nothing."""
+    labels = said["labels"]
+    given = {
+        "preemptible": said["preemptible"],
+        "max_runtime_s": said["max_runtime_s"],
+        "labels": pairs(labels, option="--label") if isinstance(labels, tuple) and labels else None,
+    }
+    new = {key: value for key, value in given.items() if value is not None}
+    if not new and not forget:
+        return None
+    return {**before.model_dump(exclude_none=True), **new}
 
 
 @profile.command("list")

@@ -7,27 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairpool.cli.options import body, connected, pairs
+from fairpool.cli.options import Duration, body, connected, pairs
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
 
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 _MEMORY = re.compile(r"(\d+)(KB|KiB|MB|MiB|GB|GiB|TB|TiB|PB|PiB)")
-
-
-class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """``90``, ``90s``, ``30m``, ``2h``, ``1d12h``: seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Seconds."""
-        match = _DURATION.fullmatch(str(value))
-        if not value or match is None:
-            self.fail(f"{value!r} is no duration; possible: 90, 30m, 2h, 1d12h", param, ctx)
-        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -42,7 +27,11 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
 @click.option("--as", "subjects", multiple=True, metavar="SUBJECT", help="On behalf of user:NAME or another subject.")
 @click.option("--component", help="The component that it runs on (the active stack's orchestrator).")
 @click.option("--priority", type=int, help="Among the requests of the same policy (0).")
-@click.option("--non-preemptible", is_flag=True, help="Must not be interrupted: waits for its reservation.")
+@click.option(
+    "--preemptible/--non-preemptible",
+    default=None,
+    help="Whether it may be interrupted (as its profile says; yes). Non-preemptible work waits for its reservation.",
+)
 @click.option("--max-runtime", "max_runtime_s", type=Duration(), help="Stopped after that; short work starts sooner.")
 @click.option("--wait-timeout", "wait_timeout_s", type=Duration(), help="Give up waiting after that (exit 7).")
 @click.option("--lease", "lease_s", type=Duration(), hidden=True)
@@ -89,7 +78,7 @@ def run(
         pool=asked["pool"],
         profile=profile,
         priority=asked["priority"],
-        preemptible=False if asked["non_preemptible"] else None,
+        preemptible=asked["preemptible"],
         max_runtime_s=asked["max_runtime_s"],
         wait_timeout_s=asked["wait_timeout_s"],
         lease_s=asked["lease_s"] or granting.lease_s(),

@@ -9,16 +9,17 @@ from starlette.responses import Response
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
 from fairpool.app.use_cases import profiles
+from fairpool.app.use_cases.profiles import Defaults
 from fairpool.core.ids import Instant
 from fairpool.core.policies import Profile
 from fairpool.server import incoming, lookups
-from fairpool.server.bodies import profile_of
+from fairpool.server.bodies import defaults_of, profile_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.outgoing import moment, vector
 from fairpool.wire.pages import Page
-from fairpool.wire.policies import ProfileCreate, ProfileUpdate, ProfileView
+from fairpool.wire.policies import ProfileCreate, ProfileDefaultsView, ProfileUpdate, ProfileView
 
 
 def _view(memory: Memory, now: Instant, record: Declared[Profile]) -> ProfileView:
@@ -28,9 +29,16 @@ def _view(memory: Memory, now: Instant, record: Declared[Profile]) -> ProfileVie
         version=record.version,
         demand=vector(record.spec.demand),
         pools=list(record.spec.pools),
+        defaults=_defaults_view(profiles.defaults_in(record.note)),
         description=str(record.note.get("description", "")),
         created_at=moment(record.created_at),
         updated_at=moment(record.updated_at),
+    )
+
+
+def _defaults_view(defaults: Defaults) -> ProfileDefaultsView:
+    return ProfileDefaultsView(
+        preemptible=defaults.preemptible, max_runtime_s=defaults.max_runtime_s, labels=dict(defaults.labels)
     )
 
 
@@ -45,9 +53,11 @@ async def _list(call: Call) -> Response:
 
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(ProfileCreate), call.dry_run
-    profile = profile_of(body)
+    profile, defaults = profile_of(body), defaults_of(body.defaults)
     view = await decided(
-        call, lambda tx: profiles.create(tx, profile, description=body.description, dry_run=dry_run), _view
+        call,
+        lambda tx: profiles.create(tx, profile, defaults=defaults, description=body.description, dry_run=dry_run),
+        _view,
     )
     return present(view, status=200 if dry_run else 201, version=view.version, location=f"profiles/{view.id}")
 
@@ -62,6 +72,7 @@ async def _update(call: Call) -> Response:
     change = profiles.ProfileChange(
         demand=None if body.demand is None else incoming.vector("demand", body.demand),
         pools=None if body.pools is None else tuple(body.pools),
+        defaults=None if body.defaults is None else defaults_of(body.defaults),
         description=body.description,
     )
     ref = call.path["ref"]

@@ -54,6 +54,7 @@ def ask_of(body: RequestCreate, *, key: str | None = None) -> requests.Ask:
         )
     return requests.Ask(
         demand=incoming.demand(body),
+        node_count=body.node_count,
         subjects=incoming.subjects("subjects", body.subjects),
         pool=body.pool or "",
         profile=body.profile or "",
