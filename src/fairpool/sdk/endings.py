@@ -58,7 +58,7 @@ def error_of(
     if cause is Cause.LOST and view is not None:
         return lost(call, view)
     if cause is Cause.TIMED_OUT:
-        limit = view.max_runtime_s if view is not None else call.settings.max_runtime_s
+        limit = call.settings.max_runtime_s or (view.max_runtime_s if view is not None else None)
         return StepTimedOut(
             f"step {call.label} ran for longer than its max_runtime of {limit} s and was ended",
             step=call.name,

@@ -291,7 +291,8 @@ class Execution:
 
     def _max_runtime_s(self) -> int | None:
         """How long it may run: what it said itself, or what its profile says."""
-        return self._view.max_runtime_s if self._view is not None else self.call.settings.max_runtime_s
+        said = self._view.max_runtime_s if self._view is not None else None
+        return self.call.settings.max_runtime_s or said
 
     def _ran_too_long(self) -> None:
         limit = self._max_runtime_s()

@@ -164,7 +164,7 @@ class Hold:
             assert self._view is not None
             if not self._view.status.holds:
                 raise self._refused(self._view)
-            limit_s = self._view.max_runtime_s  # its own, or what its profile says
+            limit_s = self.settings.max_runtime_s or self._view.max_runtime_s  # its own, or what its profile says
         if limit_s is not None:
             self._after(limit_s, lambda: self._held_too_long(limit_s))
 
