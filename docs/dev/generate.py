@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import command_reference
 import http_reference
+import metric_reference
 import reason_reference
 
 PAGES = Path(__file__).parent.parent / "reference"
@@ -24,6 +25,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "routes": ("http.md", http_reference.routes),
     "query": ("http.md", http_reference.query),
     "problems": ("http.md", http_reference.problems),
+    "metrics": ("metrics.md", metric_reference.metrics),
     "schemas": ("http.md", http_reference.schemas),
 }
 """Each generated part: the page that it is on, and what makes it."""

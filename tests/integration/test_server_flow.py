@@ -328,14 +328,6 @@ def test_work_that_no_policy_speaks_of_starts_at_once_and_is_shown_as_such(call:
     call.ok("POST", f"/requests/{made['id']}/release")
 
 
-def test_metrics_are_read_by_prometheus(call: Caller, pool: str) -> None:
-    answer = call("GET", "//metrics")
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = answer.body.decode().splitlines()
-    assert f'fairpool_pool_capacity{{pool="{pool}",key="gpu"}} 4' in lines
-    assert all(line.startswith("# TYPE ") or len(line.rsplit(" ", 1)) == 2 for line in lines)
-
-
 def test_what_was_acknowledged_is_there_after_a_restart_and_its_owner_goes_on(tmp_path: Path) -> None:
     call = begin(tmp_path)
     call.ok("POST", "/pools", {"name": "gpus", "capacity": {"gpu": 1}})

@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--allow-remote", action="store_const", const="true", help="listen on other than loopback too")
     parser.add_argument("--idle-s", help="stop after so many seconds without calls and work (0: never)")
     parser.add_argument("--log-level")
+    parser.add_argument("--log-format", help="text for people (the default), or json for programs")
     parser.add_argument("--log-to-file", action="store_true", help="write the log into the data folder")
     parser.add_argument("--ready-fd", type=int, help="file descriptor to write 'ready' to once it takes calls")
     return parser
@@ -87,7 +88,7 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
             f"this needs the server extra ({error.name} is missing): pip install 'fairpool[server]'"
         ) from None
     flags = {name: getattr(options, name) for name in ("data_dir", "database_url", "host", "port")}
-    flags |= {name: getattr(options, name) for name in ("allow_remote", "idle_s", "log_level")}
+    flags |= {name: getattr(options, name) for name in ("allow_remote", "idle_s", "log_level", "log_format")}
     try:
         settings = load(flags)
         directory = _own_directory(settings.data_dir)
@@ -97,7 +98,7 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
                 return
             sys.setswitchinterval(_SWITCH_S)
             with _using(directory):
-                _begin_log(directory if options.log_to_file else None, settings.log_level)
+                _begin_log(directory if options.log_to_file else None, settings)
                 token = _token(directory)
             listening = _listen(settings)
             with build(settings, token) as runtime:
@@ -173,7 +174,9 @@ def _lock(directory: Path) -> Iterator[bool]:
         time.sleep(0.02)
 
 
-def _begin_log(directory: Path | None, level: str) -> None:
+def _begin_log(directory: Path | None, settings: Settings) -> None:
+    from fairpool.server import logs
+
     if directory is not None:
         path = directory / local_server.LOG_FILE
         with contextlib.suppress(OSError):
@@ -183,13 +186,7 @@ def _begin_log(directory: Path | None, level: str) -> None:
         for standard in (1, 2):
             os.dup2(descriptor, standard)
         os.close(descriptor)
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler = logging.StreamHandler()
-    handler.setFormatter(formatter)
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for chatty in ("alembic", "uvicorn"):
-        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
+    logs.begin(settings.log_level, settings.log_format)
 
 
 def _listen(settings: Settings) -> socket.socket:

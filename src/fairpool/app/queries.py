@@ -13,7 +13,7 @@ from fairpool.core.books import PoolBooks
 from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Node, Pool, PoolState
-from fairpool.core.shares import borrowing_of
+from fairpool.core.shares import PolicyBooks, borrowing_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +111,7 @@ def in_share(memory: Memory, request: RequestId) -> bool | None:
 
 def _policy_status(memory: Memory, books: PoolBooks, declared: Declared[Policy]) -> PolicyStatus:
     policy = books.policies[declared.spec.id]
-    beyond: dict[str, int] = {}
-    for allocation in borrowing_of(policy.by_precedence, policy.reserved, policy.bounded):
-        for key, value in allocation.request.demand.total:
-            beyond[key] = beyond.get(key, 0) + value
+    beyond = borrowed(policy)
     used = {key: value for key, value in policy.used_now.items() if value}
     return PolicyStatus(
         declared=declared,
@@ -125,6 +122,18 @@ def _policy_status(memory: Memory, books: PoolBooks, declared: Declared[Policy])
         queued=sum(len(home.members) for home in memory.world.queue.classes_of(declared.spec.id)),
         active=len(policy.by_precedence),
     )
+
+
+def borrowed(policy: PolicyBooks) -> dict[str, int]:
+    """What a policy uses beyond its reservation (S20), by key."""
+    reserved = policy.reserved
+    if all(value <= reserved.get(key, 0) for key, value in policy.used_now.items() if key in policy.bounded):
+        return {}  # the usual case, without going through all that it holds
+    beyond: dict[str, int] = {}
+    for allocation in borrowing_of(policy.by_precedence, reserved, policy.bounded):
+        for key, value in allocation.request.demand.total:
+            beyond[key] = beyond.get(key, 0) + value
+    return beyond
 
 
 def _state(books: PoolBooks) -> str:

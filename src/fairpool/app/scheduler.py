@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from fairpool.app.errors import AppError, NotLeading, Overloaded
 from fairpool.app.memory import Memory
+from fairpool.app.metering import Meter, Tally, Unmetered
 from fairpool.app.ports import Clock, IdSource, Notifier, Store
 from fairpool.app.records import HistoryEntry, Kind
 from fairpool.app.store_errors import (
@@ -74,12 +75,22 @@ class Work(Generic[Result]):
 class Scheduler:
     """The one that decides. Not thread-safe: the loop's thread, or a test, calls it."""
 
-    def __init__(self, store: Store, clock: Clock, ids: IdSource, notifier: Notifier, *, holder: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: IdSource,
+        notifier: Notifier,
+        *,
+        holder: str,
+        meter: Meter | None = None,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._notifier = notifier
         self._holder = holder
+        self._meter = meter or Unmetered()
         self._token: int | None = None
         self._renew_at = Instant(0)
         self._memory: Memory | None = None
@@ -158,19 +169,21 @@ class Scheduler:
         self._round([item for item in work if item.command is not None], now)
 
     def _round(self, work: Sequence[Work[Any]], now: Instant) -> None:
-        transaction = Transaction(self.memory, self._ids, self._store.reader, now)
+        transaction, tally = Transaction(self.memory, self._ids, self._store.reader, now), Tally()
         try:
             answers = self._run(work, transaction)
-            self._decide(transaction, now)
-            entries = self._commit(transaction, now)
+            self._decide(transaction, now, tally)
+            entries = self._commit(transaction, now, tally)
         except Exception as error:  # noqa: BLE001 (whatever it was, the memory may be ahead of the store)
             self._memory = None  # a restart is the same thing
+            self._meter.failed()
             if len(work) > 1 and not isinstance(error, StaleLeader | StoreUnavailable | StoreUnusable):
                 self._in_halves(work)
             else:
                 self._give_up(work, error)
             return
         self._publish(entries)
+        self._count(tally, transaction.memory, entries)
         for item, answer in answers:
             _answer(item, answer)
 
@@ -180,6 +193,12 @@ class Scheduler:
                 self._notifier.publish(entries)
         except Exception:  # noqa: BLE001 (what is committed stays committed)
             _log.exception("those who wait could not be told")
+
+    def _count(self, tally: Tally, memory: Memory, entries: Sequence[HistoryEntry]) -> None:
+        try:
+            self._meter.round(tally.report(memory, entries))
+        except Exception:  # noqa: BLE001 (what is committed stays committed)
+            _log.exception("what a round did could not be counted")
 
     def _in_halves(self, work: Sequence[Work[Any]]) -> None:
         """One of these spoils the round: find it by halves, so that it fails alone and the others go through."""
@@ -225,14 +244,16 @@ class Scheduler:
                 answers.append((item, partial(_raise, error)))
         return answers
 
-    def _decide(self, transaction: Transaction, now: Instant) -> None:
+    def _decide(self, transaction: Transaction, now: Instant, tally: Tally) -> None:
         memory = transaction.memory
         for request in memory.leases.lapsed(now):
             _expire(transaction, request, cause="lease lapsed", ended_by="lease")
         for request in memory.runtimes.over(now):
             _expire(transaction, request, cause="max_runtime_s is over", ended_by="max_runtime_s")
         for _ in range(MAX_DECISIONS):
+            began = self._clock.now()
             plan = decide(memory.world, now)
+            tally.decided(plan, began, self._clock.now())
             transaction.carry_out(plan)
             drained = self._drop_drained(transaction)
             self.wake_at = plan.wake_at
@@ -256,13 +277,15 @@ class Scheduler:
                 dropped = True
         return dropped
 
-    def _commit(self, transaction: Transaction, now: Instant) -> list[HistoryEntry]:
+    def _commit(self, transaction: Transaction, now: Instant, tally: Tally) -> list[HistoryEntry]:
         memory = transaction.memory
         batch = transaction.batch(memory.leases.unwritten(now))
         if batch.is_empty:
             return []
         assert self._token is not None
+        began = self._clock.now()
         last = self._store.commit(batch, self._token)
+        tally.committed(began, self._clock.now())
         self._trouble = None
         if batch.renewed:
             memory.leases.written((request for request, _ in batch.renewed), now)
@@ -303,6 +326,11 @@ class SchedulerLoop:
     def is_leading(self) -> bool:
         """Whether this process is the scheduler."""
         return self._scheduler.is_leading
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for the next round."""
+        return len(self._waiting)
 
     def do(self, actor: str, command: Command[Result], source: str = "") -> Future[Result]:
         """Have a command run in the next round; the future is answered once it is committed."""

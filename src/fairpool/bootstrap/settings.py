@@ -19,7 +19,19 @@ DEFAULT_BODY_LIMIT_BYTES: Final = 16 * 2**20
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
-KEYS: Final = ("database_url", "host", "port", "idle_s", "body_limit_mb", "log_level", "hosts", "allow_remote")
+LOG_FORMATS: Final = ("text", "json")
+
+KEYS: Final = (
+    "database_url",
+    "host",
+    "port",
+    "idle_s",
+    "body_limit_mb",
+    "log_level",
+    "log_format",
+    "hosts",
+    "allow_remote",
+)
 """What the ``[server]`` table of the configuration file may say; ``FAIRPOOL_`` and the key in capitals says it too."""
 
 
@@ -45,6 +57,7 @@ class Settings:
     idle_s: float | None = None
     body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES
     log_level: str = "info"
+    log_format: str = "text"
     hosts: frozenset[str] = frozenset()
     allow_remote: bool = False
     sources: tuple[tuple[str, str], ...] = ()
@@ -92,6 +105,7 @@ def _settings(found: Mapping[str, object], sources: Mapping[str, str]) -> Settin
             _number(found, where, "body_limit_mb", DEFAULT_BODY_LIMIT_BYTES / 2**20, low=0.001, high=1024) * 2**20
         ),
         log_level=_word(found, where, "log_level", "info", LOG_LEVELS),
+        log_format=_word(found, where, "log_format", "text", LOG_FORMATS),
         hosts=_names(found.get("hosts", "")),
         allow_remote=_flag(found, where, "allow_remote"),
         sources=tuple(sorted(sources.items())),

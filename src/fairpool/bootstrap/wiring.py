@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 
 from starlette.types import ASGIApp
 
-from fairpool.app.ports import Store
-from fairpool.app.records import HistoryEntry, RequestQuery, RunQuery, RunStatus
+from fairpool.app.ports import Clock, Store
+from fairpool.app.records import DEFAULT_WORKSPACE, HistoryEntry, RequestQuery, RunQuery, RunStatus
 from fairpool.app.scheduler import Scheduler, SchedulerLoop
 from fairpool.app.store_errors import StoreError
 from fairpool.app.use_cases import stacks
@@ -20,9 +21,14 @@ from fairpool.bootstrap.sources import SystemClock, TimeOrderedIds
 from fairpool.core.requests import Status
 from fairpool.server.application import create_app
 from fairpool.server.gate import LOOPBACK_HOSTS, Tokens
+from fairpool.server.metrics import Metrics
 from fairpool.server.services import Services
 from fairpool.server.watching import Watch
+from fairpool.store.migrating import HEAD
 from fairpool.store.opening import open_store
+from fairpool.store.sql import SqlStore
+
+log = logging.getLogger(__name__)
 
 
 class CannotWire(Exception):
@@ -60,10 +66,11 @@ def build(settings: Settings, token: str) -> Iterator[Runtime]:
         try:
             store = open_store(settings.database_url)
             stack.callback(store.close)
-            watch, clock = Watch(), SystemClock()
+            watch, clock, metrics = Watch(), SystemClock(), Metrics()
             # The folder's lock says that its last holder is dead: by the same name its lease need not lapse first.
             holder = f"{socket.gethostname()}:{settings.data_dir}"
-            scheduler = Scheduler(store, clock, TimeOrderedIds(), Wakes(watch), holder=holder)
+            meter = metrics.meter(DEFAULT_WORKSPACE)
+            scheduler = Scheduler(store, clock, TimeOrderedIds(), Wakes(watch), holder=holder, meter=meter)
             loop = SchedulerLoop(scheduler, clock)
             loop.start()
             stack.callback(loop.stop)
@@ -81,9 +88,43 @@ def build(settings: Settings, token: str) -> Iterator[Runtime]:
             started_at=clock.now(),
             version=version(),
             database=settings.database_url.partition(":")[0],
+            checks=checks(store, loop, clock),
+            metrics=metrics,
             watch=watch,
         )
         yield Runtime(app=create_app(services), services=services)
+
+
+def checks(store: SqlStore, loop: SchedulerLoop, clock: Clock) -> Mapping[str, Callable[[], str]]:
+    """What must hold for calls to be served. Anybody may ask, so what is said of it names no address or path."""
+
+    def database() -> str:
+        try:
+            store.reader.history.last_seq()
+        except StoreError as error:
+            log.warning("not ready: %s", error.message)
+            return "the database does not answer; the log says more"
+        return ""
+
+    def schema() -> str:
+        try:
+            found = store.schema()
+        except StoreError as error:
+            log.warning("not ready: %s", error.message)
+            return "the database does not say which schema it has; the log says more"
+        # A newer one is fine: while servers are replaced one after the other, the old ones go on.
+        return f"the database has schema {found}; this server needs {HEAD}" if found < HEAD else ""
+
+    def scheduler() -> str:
+        if loop.is_leading:
+            return ""
+        try:
+            leadership = store.leases.current()
+        except StoreError:
+            return "the database does not say who decides"
+        return "" if leadership is not None and leadership.until > clock.now() else "no server decides at the moment"
+
+    return {"database": database, "schema": schema, "scheduler": scheduler}
 
 
 def has_work(store: Store) -> bool:

@@ -64,7 +64,7 @@ def runtime_magnitude(request: Request) -> int:
 class RequestClass:
     """The waiting members of one class, in order. Taking one out costs nothing; it leaves its entry to be skipped."""
 
-    __slots__ = ("_entries", "demand", "key", "members", "origins", "preemptible")
+    __slots__ = ("_entries", "_mixed", "demand", "key", "members", "origins", "preemptible")
 
     def __init__(self, key: ClassKey) -> None:
         self.key = key
@@ -73,11 +73,15 @@ class RequestClass:
         self.members: dict[RequestId, Request] = {}
         self.origins: dict[Origin, None] = {}
         self._entries: list[Place] = []
+        self._mixed = False  # whether members of several priorities have been here
 
     def add(self, request: Request) -> None:
         """Queue a request."""
         self.members[request.id] = request
-        heappush(self._entries, place_of(request))
+        entries = self._entries
+        if entries and entries[0][0] != -request.priority:
+            self._mixed = True
+        heappush(entries, place_of(request))
 
     def first(self) -> Request | None:
         """The head if no entry of one that is gone stands before it, which is the usual case."""
@@ -88,6 +92,14 @@ class RequestClass:
     def place(self) -> Place:
         """The place of the head, where there is one and `head` has just been asked."""
         return self._entries[0]
+
+    def oldest(self) -> Instant:
+        """Since when the member that was queued first has waited; there must be one. The head is that one unless
+        members differ in their own priority: only then all of them are looked at."""
+        head = self.first()
+        if head is not None and not self._mixed:
+            return head.queued_at
+        return min(request.queued_at for request in self.members.values())
 
     def head(self, passed: list[Place]) -> Request | None:
         """The first in order, or None; entries of members that are gone are dropped and appended to `passed`."""

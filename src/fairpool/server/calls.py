@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope
 
 from fairpool.app.authz import Principal
+from fairpool.server.passage import BEGAN, WAITED
 from fairpool.server.problems import Refused
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
 from fairpool.wire.problems import FieldProblem, Slug
@@ -215,6 +217,15 @@ class Call:
                 numbers={"limit": limit, "size": max(seen, size)},
             )
         return b"".join(parts)
+
+    @property
+    def age_s(self) -> float:
+        """How long ago the call arrived, in seconds."""
+        return time.perf_counter() - float(self._request.scope[BEGAN])
+
+    def waited(self, seconds: float) -> None:
+        """The call has waited because its caller asked it to: no cost of the server's."""
+        self._request.scope[WAITED] = self._request.scope.get(WAITED, 0.0) + seconds
 
     async def disconnected(self) -> bool:
         """Whether the caller has hung up."""

@@ -19,6 +19,7 @@ class Endpoint:
 
     body, answer: the models of the body that it reads and of what it answers; None for none, or for no JSON.
     headers: the request headers that mean something to it. is_open: whether it answers without a token.
+    also: other statuses under which it answers with a model of its own instead of a problem.
     """
 
     handler: Handler
@@ -30,6 +31,7 @@ class Endpoint:
     headers: tuple[str, ...] = ()
     media_type: str = "application/json"
     is_open: bool = False
+    also: tuple[tuple[int, type[BaseModel]], ...] = ()
 
 
 def present(view: BaseModel, *, status: int = 200, version: int | None = None, location: str | None = None) -> Response:

@@ -1,19 +1,20 @@
-"""What every call passes on its way in and out: the host's name, the token, failures as problems, counts."""
+"""What every call passes on its way in and out: its id, the host's name, the token, failures as problems, counts."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import logging
-import secrets
-import time
 from collections.abc import Iterable
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairpool.app.authz import OWNER, Principal
+from fairpool.server.access_log import AccessLog
 from fairpool.server.failures import refusal_of
+from fairpool.server.logs import REQUEST_ID, about
 from fairpool.server.metrics import Metrics
+from fairpool.server.passage import Passage
 from fairpool.server.problems import Refused, respond
 from fairpool.wire.problems import Slug
 from fairpool.wire.reading import quoted
@@ -21,8 +22,8 @@ from fairpool.wire.routes import ROUTES
 
 log = logging.getLogger(__name__)
 
-OPEN_PATHS = frozenset({ROUTES["health"].template})
-"""Paths that answer without a token: that the process lives is no secret."""
+OPEN_PATHS = frozenset({ROUTES["health"].template, ROUTES["ready"].template})
+"""Paths that answer without a token: that the process lives and can serve is no secret."""
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names by which a browser page cannot reach a loopback server through a name of its own (DNS rebinding)."""
@@ -54,31 +55,28 @@ class Gate:
         self._tokens = tokens
         self._hosts = hosts
         self._metrics = metrics
+        self._log = AccessLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = time.perf_counter()
-        status = 0
         self._metrics.begin()
-
-        async def observed(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
+        passage = Passage(scope, send)
+        REQUEST_ID.set(passage.id)  # each call has a context of its own
         try:
             scope["fairpool.principal"] = self._admit(scope)
-            await self._app(scope, receive, observed)
+            await self._app(scope, receive, passage.send)
         except Exception as error:
-            refused = _as_refused(error, scope)
-            if status:
+            refused = _as_refused(error, scope, passage.id)
+            if passage.status:
                 raise  # too late to say anything else: the connection breaks, which the client sees
-            await respond(refused)(scope, receive, observed)
+            scope["fairpool.problem"] = refused.problem.type
+            await respond(refused)(scope, receive, passage.send)
         finally:
-            self._metrics.count(scope, status, time.perf_counter() - began)
+            took_s = passage.took_s()
+            self._metrics.end(scope, passage.status, took_s)
+            self._log.note(scope, passage.status, took_s)
 
     def _admit(self, scope: Scope) -> Principal | None:
         """Who calls; None where anybody may."""
@@ -111,14 +109,13 @@ class Gate:
             )
 
 
-def _as_refused(error: Exception, scope: Scope) -> Refused:
+def _as_refused(error: Exception, scope: Scope, incident: str) -> Refused:
     known = refusal_of(error)
     if known is not None:
         if known.problem.status >= 500:
-            log.warning("%s %s: %s", scope["method"], scope["path"], known.problem.detail)
+            log.warning("not served: %s", known.problem.detail, extra=about(route=scope.get("fairpool.route")))
         return known
-    incident = secrets.token_hex(8)
-    log.error("incident %s at %s %s", incident, scope["method"], scope["path"], exc_info=error)
+    log.error("incident %s", incident, exc_info=error, extra=about(route=scope.get("fairpool.route")))
     return Refused(
         Slug.INTERNAL,
         f"an error of the server's own; its log has it as incident {incident}",

@@ -38,7 +38,8 @@ def document(endpoints: Mapping[str, Endpoint], version: str) -> Document:
 def _document(endpoints: tuple[tuple[str, Endpoint], ...], version: str) -> Document:
     used: dict[type[BaseModel], None] = {Problem: None}
     for _, endpoint in endpoints:
-        used.update(dict.fromkeys(model for model in (endpoint.body, endpoint.answer) if model is not None))
+        also = (model for _, model in endpoint.also)
+        used.update(dict.fromkeys(model for model in (endpoint.body, endpoint.answer, *also) if model is not None))
     inputs = {endpoint.body for _, endpoint in endpoints}
     modes, schemas = models_json_schema(
         [(model, "validation" if model in inputs else "serialization") for model in used], ref_template=_REF
@@ -91,6 +92,13 @@ def _operation(name: str, route: Route, endpoint: Endpoint, names: Names) -> Doc
         "parameters": parameters,
         "responses": {
             str(endpoint.status): _answer(endpoint, names),
+            **{
+                str(status): {
+                    "description": endpoint.summary,
+                    "content": {"application/json": {"schema": dict(names[model])}},
+                }
+                for status, model in endpoint.also
+            },
             "default": {
                 "description": "What went wrong.",
                 "content": {MEDIA_TYPE: {"schema": dict(names[Problem])}},

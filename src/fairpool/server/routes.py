@@ -11,7 +11,18 @@ from starlette.responses import Response
 
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
-from fairpool.server.handlers import leases, policies, pools, profiles, requests, runs, stacks, streams, workspace
+from fairpool.server.handlers import (
+    leases,
+    operating,
+    policies,
+    pools,
+    profiles,
+    requests,
+    runs,
+    stacks,
+    streams,
+    workspace,
+)
 from fairpool.server.openapi import document
 
 
@@ -30,6 +41,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **runs.ENDPOINTS,
         **streams.ENDPOINTS,
         **workspace.ENDPOINTS,
+        **operating.ENDPOINTS,
         "openapi": Endpoint(handler=_openapi, summary="This document."),
     }
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fairpool.app.ports import Clock, Reader
@@ -20,6 +20,7 @@ class Services:
 
     loop: decides; reader: what is committed. hosts: names by which the server may be called; empty for any.
     database: what kind of database it is, for people. has_work: whether anything is queued, allocated or running.
+    checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take a while).
     """
 
     loop: SchedulerLoop
@@ -32,6 +33,7 @@ class Services:
     started_at: Instant
     version: str
     database: str
+    checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     metrics: Metrics = field(default_factory=Metrics)
     watch: Watch = field(default_factory=Watch)
     bridge: Bridge = field(default_factory=Bridge)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 
 from fairpool.app.ports import Stored
 from fairpool.app.records import DEFAULT_WORKSPACE, Batch
-from fairpool.store import sqlite
+from fairpool.store import migrating, sqlite
 from fairpool.store.connections import Reading
 from fairpool.store.leases import SqlLeases
 from fairpool.store.loading import load
@@ -52,6 +52,12 @@ class SqlStore:
         """See `ports.Store`."""
         with self._reading() as connection:
             return load(connection, self._workspace)
+
+    def schema(self) -> str:
+        """The schema that the database has by now; another server may have brought it further than this one knows.
+        Raises StoreError."""
+        with self._reading() as connection:
+            return migrating.revision_of(connection, str(self._path)) or ""
 
     def close(self) -> None:
         """See `ports.Store`."""

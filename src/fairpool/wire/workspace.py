@@ -34,3 +34,18 @@ class ServerInfo(View):
     leader: bool = True
     queued: int = 0
     active: int = 0
+
+
+class Check(View):
+    """One thing that must hold for calls to be served. detail: what is wrong, for people; empty where it holds."""
+
+    name: str
+    holds: bool
+    detail: str = ""
+
+
+class Readiness(View):
+    """Whether a server can serve calls: ``ready`` says so where all checks hold."""
+
+    ready: bool
+    checks: list[Check]

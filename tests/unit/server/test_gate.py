@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import Instant
+from fairpool.server.access_log import LINES_PER_S
 from fairpool.server.application import create_app
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
@@ -54,6 +55,7 @@ def app() -> ASGIApp:
         "pool_delete": Endpoint(handler=fill, summary=""),
         "policy_list": Endpoint(handler=contradict, summary=""),
         "health": Endpoint(handler=list_pools, summary=""),
+        "ready": Endpoint(handler=list_pools, summary=""),
     }
     unused: Any = None  # these endpoints decide and read nothing
     services = Services(
@@ -90,9 +92,10 @@ def test_a_call_without_the_token_is_refused(app: ASGIApp, value: str) -> None:
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_only_the_health_of_the_process_is_told_without_a_token(app: ASGIApp) -> None:
+def test_only_health_and_readiness_are_told_without_a_token(app: ASGIApp) -> None:
     assert ask(app, "GET", "/healthz", headers={"Authorization": ""}).status == 200
-    assert ask(app, "GET", "/readyz", headers={"Authorization": ""}).status == 401
+    assert ask(app, "GET", "/readyz", headers={"Authorization": ""}).status == 200
+    assert ask(app, "GET", "/metrics", headers={"Authorization": ""}).status == 401
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1:80"])
@@ -177,3 +180,51 @@ def test_an_unexpected_error_leaks_nothing_but_an_incident_that_the_log_has(
     assert incident in caplog.text
     assert "secret details" in caplog.text
     assert TOKEN not in caplog.text
+
+
+def test_a_call_keeps_the_id_that_its_caller_gave_it_and_gets_one_otherwise(
+    app: ASGIApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        refused = ask(app, "GET", "/api/v1/pools", headers={"Authorization": "", "X-Request-Id": "job-7.attempt_2"})
+    assert refused.headers["x-request-id"] == "job-7.attempt_2"
+    made = ask(app, "GET", "/api/v1/pools").headers["x-request-id"]
+    assert made != ask(app, "GET", "/api/v1/pools").headers["x-request-id"]
+    for odd in ("a b", "x" * 65, 'quote"', "new\tline"):
+        assert ask(app, "GET", "/api/v1/pools", headers={"X-Request-Id": odd}).headers["x-request-id"] != odd
+
+
+def test_each_failure_is_a_line_that_says_who_and_which_route_and_nothing_that_was_sent(
+    app: ASGIApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        ask(app, "GET", "/api/v1/pools", query="limit=private")
+        ask(app, "GET", "/api/v1/pools")
+    (line,) = [record for record in caplog.records if record.name == "fairpool.server.access_log"]
+    told = vars(line)["fields"]
+    assert {key: value for key, value in told.items() if key != "ms"} == {
+        "method": "GET",
+        "route": "/api/v1/pools",
+        "status": 422,
+        "problem": "invalid-input",
+        "actor": "local",
+        "workspace": "default",
+        "client": "127.0.0.1",
+    }
+    with caplog.at_level(logging.DEBUG):
+        ask(app, "GET", "/api/v1/pools")
+    assert vars(caplog.records[-1])["fields"]["status"] == 200
+
+
+def test_failing_a_thousand_times_a_second_does_not_fill_the_log(
+    app: ASGIApp, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("fairpool.server.access_log.time.monotonic", lambda: now)
+    with caplog.at_level(logging.INFO, logger="fairpool.server.access_log"):
+        for _ in range(LINES_PER_S + 200):
+            ask(app, "GET", "/api/v1/pools", headers={"Authorization": ""})
+        assert len(caplog.records) == LINES_PER_S
+        now = 101.0
+        ask(app, "GET", "/api/v1/pools", headers={"Authorization": ""})
+    assert "200 more calls failed" in caplog.text

@@ -21,12 +21,21 @@ def server() -> None:
 @click.option("--port", type=int, help="The port to listen on (any free one).")
 @click.option("--allow-remote", is_flag=True, help="Listen on other than loopback addresses too.")
 @click.option("--idle", "idle_s", type=int, metavar="S", help="Stop after so long without work (1800; 0: never).")
-def start(host: str | None, port: int | None, idle_s: int | None, *, foreground: bool, allow_remote: bool) -> None:
+@click.option("--log-format", type=click.Choice(("text", "json")), help="How it logs (text).")
+def start(
+    host: str | None,
+    port: int | None,
+    idle_s: int | None,
+    log_format: str | None,
+    *,
+    foreground: bool,
+    allow_remote: bool,
+) -> None:
     """Start the local server, or find the one that runs."""
     from fairpool.wire import local_server
 
     arguments = []
-    for name, value in (("--host", host), ("--port", port), ("--idle-s", idle_s)):
+    for name, value in (("--host", host), ("--port", port), ("--idle-s", idle_s), ("--log-format", log_format)):
         if value is not None:
             arguments += [name, str(value)]
     if allow_remote:

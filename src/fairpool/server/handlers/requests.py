@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from starlette.responses import Response
@@ -78,6 +79,8 @@ async def _create(call: Call) -> Response:
     if dry_run:
         return await _checked(call, ask)
     view = await decided(call, lambda tx: requests.submit(tx, ask), request_view)
+    if view.status is RequestStatus.ALLOCATED:
+        call.services.metrics.observe("fairpool_grant_latency_seconds", call.age_s, call.principal.workspace)
     if wait_s and view.status is RequestStatus.QUEUED:
         view = await _changed(call, view, wait_s)
     return present(view, status=201, version=view.version, location=f"requests/{view.id}")
@@ -200,7 +203,9 @@ async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int
             if moved or view.status.is_final or left_s <= 0 or call.services.watch.closing:
                 return view
             # A caller that hung up is noticed when the server next writes to it, at the end of its wait at the latest.
+            began = time.perf_counter()
             await wait(changed, left_s)
+            call.waited(time.perf_counter() - began)
 
 
 async def _explain(call: Call) -> Response:

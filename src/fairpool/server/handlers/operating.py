@@ -1,0 +1,72 @@
+"""What those who operate the server ask it: does it live, can it serve, what has it counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from starlette.responses import Response
+
+from fairpool.app.errors import NotLeading
+from fairpool.app.gauges import gauges
+from fairpool.server.calls import Call
+from fairpool.server.deciding import asked
+from fairpool.server.endpoints import Endpoint
+from fairpool.server.metrics import CONTENT_TYPE, Sample, build_info, samples
+from fairpool.wire.workspace import Check, Readiness
+
+CHECK_S = 2.0
+"""How long a check may take: what answers no sooner serves nobody."""
+
+
+async def _health(call: Call) -> Response:
+    return Response('{"status":"ok"}', media_type="application/json")
+
+
+async def _ready(call: Call) -> Response:
+    services = call.services
+    stopping = "the server is stopping" if services.watch.closing else ""
+    checks = [Check(name="serving", holds=not stopping, detail=stopping)]
+    checks += await asyncio.gather(*(_checked(name, look) for name, look in services.checks.items()))
+    view = Readiness(ready=all(check.holds for check in checks), checks=checks)
+    return Response(
+        view.model_dump_json(),
+        status_code=200 if view.ready else 503,
+        headers={"Cache-Control": "no-store"} if view.ready else {"Cache-Control": "no-store", "Retry-After": "1"},
+        media_type="application/json",
+    )
+
+
+async def _checked(name: str, look: Callable[[], str]) -> Check:
+    try:
+        async with asyncio.timeout(CHECK_S):
+            wrong = await asyncio.to_thread(look)
+    except TimeoutError:
+        wrong = f"no answer within {CHECK_S:g} s"
+    return Check(name=name, holds=not wrong, detail=wrong)
+
+
+async def _metrics(call: Call) -> Response:
+    services, workspace = call.services, call.principal.workspace
+    rows: dict[str, Sequence[Sample]] = {
+        **build_info(services.version, services.database),
+        "fairpool_leading": [((workspace,), float(services.loop.is_leading))],
+        "fairpool_calls_waiting": [((workspace,), float(services.loop.waiting))],
+    }
+    with suppress(NotLeading):  # the server that leads tells them
+        rows |= samples(workspace, await asked(call, gauges))
+    return Response(await asyncio.to_thread(services.metrics.text, rows), headers={"Content-Type": CONTENT_TYPE})
+
+
+ENDPOINTS = {
+    "health": Endpoint(handler=_health, summary="That the process lives.", is_open=True),
+    "ready": Endpoint(
+        handler=_ready,
+        summary="Whether the server can serve calls, check by check; status 503 where it cannot.",
+        answer=Readiness,
+        also=((503, Readiness),),
+        is_open=True,
+    ),
+    "metrics": Endpoint(handler=_metrics, summary="Counts for Prometheus.", media_type="text/plain"),
+}

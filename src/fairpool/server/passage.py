@@ -1,0 +1,41 @@
+"""One call on its way through the server: its id, when it arrived, when its answer began, and how."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from starlette.types import Message, Scope, Send
+
+from fairpool.server.access_log import HEADER, request_id
+
+BEGAN: Final = "fairpool.began"
+"""In the scope of a call: when it arrived, by time.perf_counter."""
+
+WAITED: Final = "fairpool.waited_s"
+"""In the scope of a call: how long it has waited because its caller asked it to, in seconds."""
+
+
+class Passage:
+    """One call on its way: its id, and when and how its answer began."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.id = request_id(scope)
+        self.status = 0
+        self._scope = scope
+        self._send = send
+        self._began = scope[BEGAN] = time.perf_counter()
+        self._answered: float | None = None
+
+    async def send(self, message: Message) -> None:
+        """Pass on what the application says; every answer carries the id of its call."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._answered = time.perf_counter()
+            message = {**message, "headers": [*message.get("headers", ()), (HEADER, self.id.encode())]}
+        await self._send(message)
+
+    def took_s(self) -> float:
+        """From the call's arrival to the beginning of its answer, without what the caller asked to wait."""
+        until = time.perf_counter() if self._answered is None else self._answered
+        return max(0.0, until - self._began - float(self._scope.get(WAITED, 0.0)))
