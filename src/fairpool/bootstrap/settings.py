@@ -17,6 +17,12 @@ DEFAULT_IDLE_S: Final = 1800.0
 DEFAULT_BODY_LIMIT_BYTES: Final = 16 * 2**20
 """Room for a full bulk of requests (10,000) with labels."""
 
+DEFAULT_RATE_PER_S: Final = 100.0
+"""Many times what a busy driver needs, and a small part of what a server answers in a second."""
+
+DEFAULT_MAX_WAITS: Final = 1000
+"""Steps of one driver that wait at a time, each with a call of its own."""
+
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 LOG_FORMATS: Final = ("text", "json")
@@ -31,6 +37,8 @@ KEYS: Final = (
     "log_format",
     "hosts",
     "allow_remote",
+    "rate_per_s",
+    "max_waits",
 )
 """What the ``[server]`` table of the configuration file may say; ``FAIRPOOL_`` and the key in capitals says it too."""
 
@@ -47,6 +55,7 @@ class Settings:
     port: 0 for any free one. hosts: names besides the loopback ones by which the server may be called.
     idle_s: stop after so long without work or calls; None for never.
     allow_remote: whether it may listen on other addresses than the loopback ones.
+    rate_per_s, max_waits: calls a second, and waiting calls at a time, of one token; 0 for any number.
     sources: where each setting came from, for `fairpool doctor`.
     """
 
@@ -60,6 +69,8 @@ class Settings:
     log_format: str = "text"
     hosts: frozenset[str] = frozenset()
     allow_remote: bool = False
+    rate_per_s: float = DEFAULT_RATE_PER_S
+    max_waits: int = DEFAULT_MAX_WAITS
     sources: tuple[tuple[str, str], ...] = ()
 
 
@@ -108,6 +119,8 @@ def _settings(found: Mapping[str, object], sources: Mapping[str, str]) -> Settin
         log_format=_word(found, where, "log_format", "text", LOG_FORMATS),
         hosts=_names(found.get("hosts", "")),
         allow_remote=_flag(found, where, "allow_remote"),
+        rate_per_s=_number(found, where, "rate_per_s", DEFAULT_RATE_PER_S, low=0, high=1e6),
+        max_waits=int(_number(found, where, "max_waits", DEFAULT_MAX_WAITS, low=0, high=1e6)),
         sources=tuple(sorted(sources.items())),
     )
     if settings.host not in ("127.0.0.1", "::1", "localhost") and not settings.allow_remote:

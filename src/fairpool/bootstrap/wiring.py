@@ -21,6 +21,7 @@ from fairpool.bootstrap.sources import SystemClock, TimeOrderedIds
 from fairpool.core.requests import Status
 from fairpool.server.application import create_app
 from fairpool.server.gate import LOOPBACK_HOSTS, Tokens
+from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
 from fairpool.server.services import Services
 from fairpool.server.watching import Watch
@@ -89,6 +90,7 @@ def build(settings: Settings, token: str) -> Iterator[Runtime]:
             version=version(),
             database=settings.database_url.partition(":")[0],
             checks=checks(store, loop, clock),
+            doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,
             watch=watch,
         )

@@ -30,7 +30,9 @@ READ_S = 30.0
 RETRIES = 4
 """Tries after the first, about three seconds in all: a restarting server is back by then."""
 
-_RETRIED_STATUS = frozenset({502, 503, 504})
+_RETRIED_STATUS = frozenset({429, 502, 503, 504})
+_DID_NOTHING = frozenset({Slug.OVERLOADED, Slug.TOO_MANY})
+"""Refusals before anything was done: whatever was asked can be asked again."""
 _SAFE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
@@ -170,7 +172,7 @@ class Transport:
             if response.status < 400:
                 return response.data
             problem = _problem(response)
-            if last or response.status not in _RETRIED_STATUS or not (safe or problem.slug == Slug.OVERLOADED):
+            if last or response.status not in _RETRIED_STATUS or not (safe or problem.slug in _DID_NOTHING):
                 raise problem
             _back_off(attempt, response.headers.get("Retry-After"))
         raise AssertionError("the last attempt returns or raises")

@@ -26,7 +26,13 @@ __all__ = ["create_app"]
 def create_app(services: Services, endpoints: Mapping[str, Endpoint] = ENDPOINTS) -> ASGIApp:
     """The application over these services."""
     router = _router(services, endpoints)
-    return Gate(router, tokens=services.tokens, hosts=services.hosts, metrics=services.metrics)
+    return Gate(
+        router,
+        tokens=services.tokens,
+        hosts=services.hosts,
+        metrics=services.metrics,
+        doorkeeper=services.doorkeeper,
+    )
 
 
 def _router(services: Services, endpoints: Mapping[str, Endpoint]) -> Router:

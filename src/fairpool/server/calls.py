@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
@@ -222,6 +223,15 @@ class Call:
     def age_s(self) -> float:
         """How long ago the call arrived, in seconds."""
         return time.perf_counter() - float(self._request.scope[BEGAN])
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Within the block the call waits because its caller asked it to. Raises Refused where too many do."""
+        leave = self.services.doorkeeper.begin_wait(self.principal)
+        try:
+            yield
+        finally:
+            leave()
 
     def waited(self, seconds: float) -> None:
         """The call has waited because its caller asked it to: no cost of the server's."""

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairpool.app.authz import OWNER, Principal
 from fairpool.server.access_log import AccessLog
 from fairpool.server.failures import refusal_of
+from fairpool.server.limits import Doorkeeper
 from fairpool.server.logs import REQUEST_ID, about
 from fairpool.server.metrics import Metrics
 from fairpool.server.passage import Passage
@@ -50,11 +51,14 @@ class Gate:
     hosts: names by which this server may be addressed; empty lets any through.
     """
 
-    def __init__(self, app: ASGIApp, *, tokens: Tokens, hosts: frozenset[str], metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, *, tokens: Tokens, hosts: frozenset[str], metrics: Metrics, doorkeeper: Doorkeeper
+    ) -> None:
         self._app = app
         self._tokens = tokens
         self._hosts = hosts
         self._metrics = metrics
+        self._doorkeeper = doorkeeper
         self._log = AccessLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +69,7 @@ class Gate:
         passage = Passage(scope, send)
         REQUEST_ID.set(passage.id)  # each call has a context of its own
         try:
-            scope["fairpool.principal"] = self._admit(scope)
+            await self._let_in(scope)
             await self._app(scope, receive, passage.send)
         except Exception as error:
             refused = _as_refused(error, scope, passage.id)
@@ -77,6 +81,15 @@ class Gate:
             took_s = passage.took_s()
             self._metrics.end(scope, passage.status, took_s)
             self._log.note(scope, passage.status, took_s)
+
+    async def _let_in(self, scope: Scope) -> None:
+        """Find out who calls, and see that it is not too often: before anything of the body is read."""
+        try:
+            principal = scope["fairpool.principal"] = self._admit(scope)
+        except Refused:
+            await self._doorkeeper.let_in(scope, None)
+            raise
+        await self._doorkeeper.let_in(scope, principal)
 
     def _admit(self, scope: Scope) -> Principal | None:
         """Who calls; None where anybody may."""

@@ -31,6 +31,8 @@ TABLE: Final = MappingProxyType(
         Slug.NO_METHOD: (405, "The route does not take this method"),
         Slug.TOO_LARGE: (413, "The body is too large"),
         Slug.MEDIA: (415, "The body is of a type that is not read here"),
+        Slug.TOO_MANY: (429, "Too many calls"),
+        Slug.QUEUE_FULL: (409, "The caller has as many requests in the queue as it may"),
         Slug.UNAVAILABLE: (503, "The server cannot serve this now"),
         Slug.OVERLOADED: (503, "The server has too much to do"),
         Slug.DISK_FULL: (507, "The disk is full"),

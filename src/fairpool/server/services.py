@@ -10,6 +10,7 @@ from fairpool.app.scheduler import SchedulerLoop
 from fairpool.core.ids import Instant
 from fairpool.server.bridge import Bridge
 from fairpool.server.gate import Tokens
+from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
 from fairpool.server.watching import Watch
 
@@ -34,6 +35,7 @@ class Services:
     version: str
     database: str
     checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    doorkeeper: Doorkeeper = field(default_factory=lambda: Doorkeeper(Limits()))
     metrics: Metrics = field(default_factory=Metrics)
     watch: Watch = field(default_factory=Watch)
     bridge: Bridge = field(default_factory=Bridge)

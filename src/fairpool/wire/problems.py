@@ -34,6 +34,8 @@ class Slug(StrEnum):
     NO_METHOD = "method-not-allowed"
     TOO_LARGE = "body-too-large"
     MEDIA = "unsupported-media-type"
+    TOO_MANY = "too-many-calls"
+    QUEUE_FULL = "queue-limit"
     UNAVAILABLE = "unavailable"
     OVERLOADED = "overloaded"
     DISK_FULL = "disk-full"
@@ -75,6 +77,8 @@ EXIT_CODES: Final = MappingProxyType(
         Slug.NO_METHOD: Exit.FAILED,
         Slug.TOO_LARGE: Exit.USAGE,
         Slug.MEDIA: Exit.USAGE,
+        Slug.TOO_MANY: Exit.UNREACHABLE,
+        Slug.QUEUE_FULL: Exit.CONFLICT,
         Slug.UNAVAILABLE: Exit.UNREACHABLE,
         Slug.OVERLOADED: Exit.UNREACHABLE,
         Slug.DISK_FULL: Exit.FAILED,

@@ -194,7 +194,7 @@ async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int
     """The request once its status is another one (or its version above `version`), or as it is after the wait."""
     give_up_at = asyncio.get_running_loop().time() + wait_s
     before = view.status
-    with call.services.watch.watching(view.id) as changed:
+    with call.waiting(), call.services.watch.watching(view.id) as changed:
         while True:
             changed.clear()
             view = await _look(call, view.id)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from fairpool.app.ports import Reader
 from fairpool.app.records import HistoryQuery, Kind
@@ -73,8 +74,22 @@ async def _events(call: Call) -> Response:
         page = await asyncio.to_thread(reader.history.page, query, cursor=after, limit=limit)
         return [outgoing.event(entry) for entry in page.items]
 
-    stream = events.stream(read, watch, after=after)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    return EventStream(events.stream(read, watch, after=after), call.services.doorkeeper.begin_wait(call.principal))
+
+
+class EventStream(StreamingResponse):
+    """A stream of events. leave: called when it has ended, however it did."""
+
+    def __init__(self, content: AsyncIterator[bytes], leave: Callable[[], None]) -> None:
+        super().__init__(content, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._leave = leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See starlette's."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
 
 
 def _kind(call: Call) -> Kind | None:
