@@ -28,10 +28,10 @@ class AppError(Exception):
 
 
 class NotFound(AppError):
-    """Nothing goes by that name or id. candidates: names that are near."""
+    """Nothing goes by that name or id. candidates: names that are near. why: why there is none, where that is known."""
 
-    def __init__(self, kind: str, ref: str, *, candidates: Sequence[str] = ()) -> None:
-        super().__init__(f"no {kind} {ref!r}")
+    def __init__(self, kind: str, ref: str, *, candidates: Sequence[str] = (), why: str = "") -> None:
+        super().__init__(f"no {kind} {ref!r}" + (f": {why}" if why else ""))
         self.kind = kind
         self.ref = ref
         self.candidates = tuple(candidates)

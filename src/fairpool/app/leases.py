@@ -69,6 +69,18 @@ class Deadlines:
         """When to look again: not later than the next moment comes."""
         return self._heap[0][0] if self._heap else None
 
+    def first(self) -> Instant | None:
+        """The earliest moment; None where there is none."""
+        while self._heap:
+            at, request = self._heap[0]
+            real = self._at.get(request)
+            if real == at:
+                return at
+            heappop(self._heap)
+            if real is not None:  # put off
+                heappush(self._heap, (real, request))
+        return None
+
 
 class LeaseBook:
     """The leases of all live requests, and which renewals are not written down yet."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.leases import LeaseBook, Runtimes
 from fairpool.app.ports import Stored
+from fairpool.app.queue_counts import QueueCounts
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind, RequestRecord
 from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.policies import Policy, Profile
 from fairpool.core.pools import Pool
+from fairpool.core.requests import Request
 from fairpool.core.world import World
 
 Object = TypeVar("Object", bound=AnyDeclared)
@@ -27,6 +30,9 @@ class Memory:
         self.runtimes = Runtimes()
         for held in self.world.allocations.values():
             self.runtimes.granted(held.request, held.granted_at)
+        self.queues = QueueCounts()
+        for record in self.live.values():
+            (self.queues.wait if record.state.grant is None else self.queues.start)(record.request)
         retries = ((record.submission.retry_of, record.id) for record in self.live.values())
         self.retries = {
             old: request for old, request in retries if old
@@ -50,6 +56,7 @@ class Memory:
     def arrive(self, record: RequestRecord) -> None:
         """A request is live."""
         self.live[record.id] = record
+        self.queues.wait(record.request)
         if record.lease is not None:
             self.leases.start(record.id, record.lease)
         if record.submission.retry_of:
@@ -58,10 +65,18 @@ class Memory:
     def leave(self, request: RequestId) -> RequestRecord:
         """A request is final; it is remembered until the end of the round where it is put into `ended`."""
         record = self.live.pop(request)
+        self.queues.leave(record.request)
         self.leases.end(request)
         self.runtimes.end(request)
         self.retries.pop(record.submission.retry_of, None)
         return record
+
+    def redirect(self, request: Request) -> None:
+        """A live request is made as others, or for another profile or pool, from now on."""
+        record = self.live[request.id]
+        self.queues.leave(record.request)
+        self.live[request.id] = replace(record, request=request)
+        (self.queues.wait if record.state.grant is None else self.queues.start)(request)
 
     def put(self, declared: AnyDeclared) -> None:
         """An object appears or changes."""

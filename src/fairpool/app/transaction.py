@@ -157,8 +157,7 @@ class Transaction:
     def redirect(self, request: Request) -> None:
         """A queued request is from now on made as others, or for another profile or pool; the world knows already."""
         self.writes += 1
-        record = self.memory.live[request.id]
-        self.memory.live[request.id] = replace(record, request=request)
+        self.memory.redirect(request)
         self._redirected[request.id] = request
 
     def end(self, request: RequestId, status: Status, *, cause: str, ended_by: str) -> None:
@@ -218,6 +217,7 @@ class Transaction:
         held = self.world.allocations[request]
         memory = self.memory
         memory.runtimes.granted(held.request, held.granted_at)
+        memory.queues.start(held.request)
         grant = Grant.of(held, pool_name=memory.pool_name(held.pool), subject=memory.subject_of(held.policy))
         state = replace(
             memory.live[request].state, status=Status.ALLOCATED, grant=replace(grant, eviction=None), claim=None

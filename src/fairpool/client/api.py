@@ -20,6 +20,7 @@ from fairpool.wire.policies import (
     ProfileView,
 )
 from fairpool.wire.pools import NodeUpdate, PoolCreate, PoolDeletion, PoolUpdate, PoolView
+from fairpool.wire.queues import QueueDescription, QueueView
 from fairpool.wire.requests import (
     BulkItem,
     BulkResult,
@@ -165,6 +166,16 @@ class Client:
     def delete_profile(self, ref: str, *, dry_run: bool = False) -> bytes:
         """A profile goes."""
         return self.transport.raw("profile_delete", path={"ref": ref}, query={"dry_run": dry_run})
+
+    # ---- queues -----------------------------------------------------------------------------------------------------
+
+    def queues(self, *, subject: str | None = None, profile: str | None = None) -> list[QueueView]:
+        """The queues that the caller sees, or those of a subject or profile."""
+        return list(self.pages("queue_list", QueueView, query={"subject": subject, "profile": profile}))
+
+    def queue(self, owner: str, profile: str) -> QueueDescription:
+        """One queue: of a team by its name, of others by their subject."""
+        return self.transport.call("queue_get", QueueDescription, path={"owner": owner, "profile": profile})
 
     # ---- components, stacks, settings -------------------------------------------------------------------------------
 

@@ -123,6 +123,18 @@ def check(world: World, request: Request, now: Instant) -> Explanation:
         return _waiting(world, request, outcome, now)
 
 
+def positions(world: World, request_id: RequestId) -> dict[PoolId, int]:
+    """A queued request's place in the order of each pool where it waits (S23), 1 for the first.
+
+    Raises UnknownObject for one that is not queued.
+    """
+    request = world.queue.request(request_id)
+    found = ((world.books[candidate.pool], candidate) for candidate in _candidates(world, request))
+    return {
+        candidate.pool: _position(world, pool, pool.policies[candidate.policy], request) for pool, candidate in found
+    }
+
+
 def _outcome(world: World, request: Request, outcome: Plan) -> Explanation:
     """What becomes of a request at once: granted, or rejected."""
     held = world.allocations.get(request.id)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from fairpool.app import queries, sentences
 from fairpool.app.memory import Memory
-from fairpool.app.queries import NodeStatus, PolicyStatus
+from fairpool.app.queries import NodeStatus, PolicyStatus, names_of
 from fairpool.app.records import Declared, Kind, RequestRecord
 from fairpool.app.sentences import Names
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
@@ -167,12 +167,6 @@ def _certainly(books: PolicyBooks, held: Allocation) -> bool | None:
     if all(value <= reserved.get(key, 0) for key, value in books.used_now.items() if key in books.bounded):
         return True
     return None
-
-
-def names_of(memory: Memory) -> Names:
-    """How pools and policies are called."""
-    pools = {pool.id: pool.name for pool in memory.all(Kind.POOL)}
-    return Names(pools, {policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)})
 
 
 def reason_view(reason: Reason, names: Names) -> ReasonView:

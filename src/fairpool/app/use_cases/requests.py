@@ -256,16 +256,17 @@ def explain(memory: Memory, now: Instant, record: RequestRecord) -> Explained:
         explanation = core_explain.Explanation(
             request=record.request, status=record.status, reasons=record.state.reasons
         )
-    return _explained(memory, explanation, record)
+    return explained_with(memory, explanation, record)
 
 
 def check(memory: Memory, reader: Reader, now: Instant, ask: Ask) -> Explained:
     """Whether a request would run, when, and why not, without submitting it."""
     request = build(memory, reader, with_defaults(memory, ask), RequestId("check"), now)
-    return _explained(memory, core_explain.check(memory.world, request, now), None)
+    return explained_with(memory, core_explain.check(memory.world, request, now), None)
 
 
-def _explained(memory: Memory, explanation: core_explain.Explanation, record: RequestRecord | None) -> Explained:
+def explained_with(memory: Memory, explanation: core_explain.Explanation, record: RequestRecord | None) -> Explained:
+    """An explanation with the names and records that it takes to read it."""
     ids = {holder.request for view in explanation.candidates for holder in view.holders}
     ids |= {reason.blocker for reason in explanation.reasons if reason.blocker is not None}
     if explanation.eviction is not None:

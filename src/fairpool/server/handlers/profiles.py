@@ -29,14 +29,15 @@ def _view(memory: Memory, now: Instant, record: Declared[Profile]) -> ProfileVie
         version=record.version,
         demand=vector(record.spec.demand),
         pools=list(record.spec.pools),
-        defaults=_defaults_view(profiles.defaults_in(record.note)),
+        defaults=defaults_view(profiles.defaults_in(record.note)),
         description=str(record.note.get("description", "")),
         created_at=moment(record.created_at),
         updated_at=moment(record.updated_at),
     )
 
 
-def _defaults_view(defaults: Defaults) -> ProfileDefaultsView:
+def defaults_view(defaults: Defaults) -> ProfileDefaultsView:
+    """A profile's defaults."""
     return ProfileDefaultsView(
         preemptible=defaults.preemptible, max_runtime_s=defaults.max_runtime_s, labels=dict(defaults.labels)
     )

@@ -1,0 +1,61 @@
+"""Profiles and the queues that follow from them, typed at the real program."""
+
+from __future__ import annotations
+
+from fairpool.wire.requests import RequestCreate
+from tests.e2e.cli.conftest import Machine
+
+REJECTED, NOT_FOUND = 6, 3
+
+
+def test_a_profile_its_defaults_and_the_queue_that_follows(pooled: Machine) -> None:
+    told = pooled.ok("profile", "create", "half", "--demand", "gpu=0.5", "--pool", "gpus", "--max-runtime", "2h")
+    assert told == "profile half created: gpu 0.5 in gpus\n"
+    pooled.ok("policy", "attach", "gpus", "team:vision")
+    rows = {row["name"]: row for row in pooled.json("queue", "list", "--subject", "team:vision")}
+    assert list(rows) == ["vision/half"]
+    assert (rows["vision/half"]["pending"], rows["vision/half"]["running"]) == (0, 0)
+    done = pooled("run", "--team", "vision", "--profile", "half", "--", "true")
+    assert done.code == 0, done.err
+    [ran] = pooled.requests()
+    assert (ran.profile, ran.max_runtime_s, ran.preemptible) == ("half", 7200, True)
+    told = pooled.ok("profile", "update", "half", "--non-preemptible", "--label", "tier=gold")
+    assert told == (
+        "profile half changed: defaults preemptible none, max_runtime_s 7200, labels none"
+        " → preemptible no, max_runtime_s 7200, labels tier gold\n"
+    )
+    done = pooled("run", "--team", "vision", "--profile", "half", "--", "true")
+    assert done.code == REJECTED and "must not be interrupted" in done.err
+    assert pooled("run", "--team", "vision", "--profile", "half", "--preemptible", "--", "true").code == 0
+
+
+def test_a_queue_shows_who_waits_where_and_why_nothing_starts(pooled: Machine) -> None:
+    pooled.ok("profile", "create", "one", "--demand", "gpu=1", "--pool", "gpus")
+    pooled.ok("policy", "attach", "gpus", "team:vision")
+    pooled.ok("policy", "attach", "gpus", "team:rest", "--priority", "5")
+    pooled.client.submit(RequestCreate(demand={"gpu": 2}, subjects=["prod"], lease_s=600, preemptible=False), wait_s=5)
+    for name in ("first", "second"):
+        pooled.client.submit(RequestCreate(profile="one", subjects=["team:vision"], name=name, lease_s=600))
+    found = pooled.json("queue", "describe", "vision/one")
+    assert (found["pending"], found["running"], found["next"]) == (2, 0, "later")
+    assert [(line["name"], line["positions"]) for line in found["requests"]] == [
+        ("first", {"gpus": 1}),
+        ("second", {"gpus": 2}),
+    ]
+    shown = pooled.ok("queue", "describe", "vision/one")
+    assert "2, the oldest for" in shown and "waits, 3rd in line for pool gpus" in shown and "1 in gpus" in shown
+
+
+def test_a_queue_that_is_not_there_says_why(pooled: Machine) -> None:
+    pooled.ok("profile", "create", "one", "--demand", "gpu=1", "--pool", "gpus")
+    pooled.ok("profile", "create", "pair", "--demand", "gpu=2", "--pool", "gpus")
+    pooled.ok("policy", "attach", "gpus", "team:vision", "--limit", "gpu=1")
+    done = pooled("queue", "describe", "vision/pair")
+    assert done.code == NOT_FOUND
+    assert "2 gpu is asked for, the limit of team:vision on pool gpus is 1" in done.err
+    done = pooled("policy", "update", "gpus", "team:vision", "--profile", "pair")
+    assert done.code == 2 and "profile 'pair' asks for 2 of 'gpu', and the limit of team:vision is 1" in done.err
+    pooled.ok("policy", "update", "gpus", "team:vision", "--profile", "one")
+    done = pooled("profile", "update", "one", "--demand", "gpu=2")
+    assert done.code == 2 and "policy gpus/team:vision offers profile 'one'" in done.err
+    assert pooled("queue", "describe", "vision").code == 2
