@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
-from fairpool.app.sentences import Names
 from fairpool.app.use_cases.pools import count_work_of
 from fairpool.core.amounts import Amounts, of
 from fairpool.core.books import PoolBooks
@@ -171,12 +170,6 @@ def _nodes(books: PoolBooks) -> tuple[NodeStatus, ...]:
         )
         for node in books.pool.nodes
     )
-
-
-def names_of(memory: Memory) -> Names:
-    """How pools and policies are called."""
-    pools = {pool.id: pool.name for pool in memory.all(Kind.POOL)}
-    return Names(pools, {policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)})
 
 
 def live_requests(memory: Memory) -> tuple[int, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairpool.app.memory import Memory
+from fairpool.app.records import Kind
 from fairpool.core.amounts import WHOLE, show
 from fairpool.core.explain import CandidateView, Explanation
 from fairpool.core.reasons import Code, Reason
@@ -24,6 +26,12 @@ class Names:
     def policy(self, policy: str | None) -> str:
         """Whose policy it is."""
         return self._policies.get(policy or "", policy or "no policy")
+
+
+def names_of(memory: Memory) -> Names:
+    """How pools and policies are called."""
+    pools = {pool.id: pool.name for pool in memory.all(Kind.POOL)}
+    return Names(pools, {policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)})
 
 
 def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code of a closed set)

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from fairpool.app import queries, sentences
 from fairpool.app.memory import Memory
-from fairpool.app.queries import NodeStatus, PolicyStatus, names_of
+from fairpool.app.queries import NodeStatus, PolicyStatus
 from fairpool.app.records import Declared, Kind, RequestRecord
-from fairpool.app.sentences import Names
+from fairpool.app.sentences import Names, names_of
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool, healthy_capacity, nominal_capacity

@@ -15,7 +15,6 @@ from fairpool.app import sentences
 from fairpool.app.authz import Principal, Role
 from fairpool.app.errors import NotFound
 from fairpool.app.memory import Memory
-from fairpool.app.queries import names_of
 from fairpool.app.queue_counts import QueueCount
 from fairpool.app.records import Declared, Kind, RequestRecord
 from fairpool.app.use_cases.declaring import nearest
@@ -195,7 +194,7 @@ def _why_not(memory: Memory, principal: Principal, subject: Subject, name: str) 
         return ""
     profile = cast("Declared[Profile]", declared).spec
     reasons = [_never(books, policy, profile) for policy, books in _pairs(memory, subject, profile)]
-    told = [sentences.reason(reason, names_of(memory)) for reason in reasons if reason is not None]
+    told = [sentences.reason(reason, sentences.names_of(memory)) for reason in reasons if reason is not None]
     pools = ", ".join(profile.pools)
     return "; ".join(told) or f"{subject} has no policy on {pools}, which is where profile {name!r} runs"
 

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from fairpool.app.authz import Principal, Role
 from fairpool.app.memory import Memory
-from fairpool.app.queries import names_of
 from fairpool.app.records import RequestQuery
+from fairpool.app.sentences import names_of
 from fairpool.app.use_cases import queues
 from fairpool.app.use_cases.profiles import defaults_in
 from fairpool.app.use_cases.queues import Line, Place, Queue
