@@ -37,8 +37,12 @@ demo: $(READY) ## Watch two teams share a pool of GPUs, with real training
 	@$(PY) examples/demo/run.py $(ARGS)
 
 .PHONY: test
-test: $(READY) ## Run the tests (ARGS='-k fractions' picks some)
+test: $(READY) postgres ## Run the tests (ARGS='-k fractions' picks some)
 	@$(PY) -m pytest $(ARGS)
+
+.PHONY: postgres
+postgres: ## Install the programs of a PostgreSQL server, which tests run on, where there are none
+	@bash tests/install_postgres.sh
 
 .PHONY: check check-format check-style check-types check-imports check-house-rules
 check: check-format check-style check-types check-imports check-house-rules ## Check format, style, types, imports and house rules

@@ -1,8 +1,12 @@
-"""What holds for every test: how Hypothesis looks for examples."""
+"""What holds for every test: how Hypothesis looks for examples, and a PostgreSQL for those who ask for one."""
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests import postgres
 
 # No deadlines: how long an example takes is the machine's business, and a test that depends on it fails at random.
 settings.register_profile("dev", deadline=None)
@@ -13,3 +17,35 @@ settings.register_profile(
     "thorough", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[postgres.Cluster]:
+    """A PostgreSQL server, started for the first test that needs it."""
+    with postgres.running() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_cluster: postgres.Cluster) -> str:
+    """The URL of the PostgreSQL database that tests share, of the current schema."""
+    from fairpool.store import opening
+
+    url = postgres_cluster.new_database()
+    opening.migrate(url)
+    return url
+
+
+@pytest.fixture
+def postgres_url(postgres_database: str) -> str:
+    """The URL of a PostgreSQL database of the current schema with nothing in it, for a test that leaves it in order."""
+    postgres.empty(postgres_database)
+    return postgres_database
+
+
+@pytest.fixture
+def new_postgres_url(postgres_cluster: postgres.Cluster) -> Iterator[str]:
+    """The URL of a new PostgreSQL database without any tables, for a test that does with it what it likes."""
+    url = postgres_cluster.new_database()
+    yield url
+    postgres_cluster.drop_database(url)

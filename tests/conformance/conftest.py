@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.store_samples import Trial, trial
+from tests.conformance.store_samples import Trial, trial, trial_of
 
-STORES = ("memory", "sqlite")
+STORES = ("memory", "sqlite", "postgres")
 
 
 @pytest.fixture(params=STORES)
 def on(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
     """A new store of each kind, in the hands of its leader."""
-    trying = trial(request.param, tmp_path)
+    if request.param == "postgres":
+        trying = trial_of(request.getfixturevalue("postgres_url"))
+    else:
+        trying = trial(request.param, tmp_path)
     yield trying
     trying.store.close()

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from fairpool.app.ports import Store
 from fairpool.app.records import (
+    DEFAULT_WORKSPACE,
     Batch,
     Change,
     Declared,
@@ -70,10 +71,15 @@ class OneMemory:
 
 
 def trial(kind: str, folder: Path) -> Trial:
-    """A new store of that kind."""
+    """A new store of that kind: in memory, or in a SQLite file of the folder."""
     if kind == "memory":
         return Trial(OneMemory())
-    return Trial(lambda: open_store(f"sqlite:///{folder / 'fairpool.db'}"))
+    return trial_of(f"sqlite:///{folder / 'fairpool.db'}")
+
+
+def trial_of(url: str, workspace: str = DEFAULT_WORKSPACE) -> Trial:
+    """A store in the database of that URL."""
+    return Trial(lambda: open_store(url, workspace=workspace))
 
 
 def pool(name: str = "shared", *, object_id: str = "", gpus: int = 8, nodes: tuple[Node, ...] = ()) -> Declared[Pool]:

@@ -10,32 +10,33 @@ import pytest
 from fairpool.core.audit import audit
 from fairpool.core.planner import plan
 from fairpool.core.world import World
-from tests.conformance.store_samples import trial
+from tests.conformance.store_samples import trial, trial_of
 from tests.conformance.world_batches import Life
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_after_any_life_every_store_restores_the_same_world(seed: int, tmp_path: Path) -> None:
+def test_after_any_life_every_store_restores_the_same_world(seed: int, tmp_path: Path, postgres_url: str) -> None:
     life = Life(seed)
-    trials = [trial(kind, tmp_path) for kind in ("memory", "sqlite")]
+    trials = [trial("memory", tmp_path), trial("sqlite", tmp_path), trial_of(postgres_url)]
     for number, batch in enumerate(life.batches(80)):
         for on in trials:
             on.store.commit(batch, on.token)
         if number % 10:
             continue
-        memory, sqlite = (on.store.load() for on in trials)
-        assert memory == sqlite
+        memory, sqlite, postgres = (on.store.load() for on in trials)
+        assert memory == sqlite == postgres
         assert sqlite.snapshot == life.world.snapshot()
-    memory, sqlite = (on.reopened().load() for on in trials)
-    assert memory == sqlite
+    memory, sqlite, postgres = (on.reopened().load() for on in trials)
+    assert memory == sqlite == postgres
     assert sqlite.live == {name: record for name, record in life.records.items() if not record.status.is_final}
     every = list(life.records)
-    assert trials[0].store.reader.requests.get(every) == trials[1].store.reader.requests.get(every) == life.records
+    assert all(on.store.reader.requests.get(every) == life.records for on in trials)
     restored = World.restore(sqlite.snapshot)
     assert audit(restored, life.now) == ()
     # When to look again may differ: the old world remembers moments of requests that are gone.
     assert replace(plan(restored, life.now), wake_at=None) == replace(plan(life.world, life.now), wake_at=None)
-    trials[1].store.close()
+    for on in trials:
+        on.store.close()
 
 
 def test_these_lives_have_everything_in_them_that_a_store_must_keep() -> None:

@@ -16,7 +16,7 @@ import pytest
 from fairpool.app.records import RequestQuery
 from fairpool.app.store_errors import StoreCorrupt, StoreError, StoreReadOnly, StoreUnavailable, StoreUnusable
 from fairpool.core.requests import Status
-from fairpool.store import maintenance, opening
+from fairpool.store import backups, maintenance, opening
 from tests.conformance.store_samples import Trial, change, pool, request, trial
 from tests.tidy import tree
 
@@ -132,7 +132,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         opening.open_store(url(tmp_path))  # a folder is no file
 
 
-@pytest.mark.parametrize("wrong", ["postgresql://db/fairpool", "sqlite://", "sqlite:///:memory:", "no url at all"])
+@pytest.mark.parametrize("wrong", ["oracle://db/fairpool", "sqlite://", "sqlite:///:memory:", "no url at all"])
 def test_a_url_that_names_no_file_says_what_is_possible(wrong: str) -> None:
     with pytest.raises(StoreUnusable, match="possible: sqlite:"):
         opening.open_store(wrong)
@@ -168,7 +168,7 @@ def test_what_was_acknowledged_before_a_kill_is_there_exactly_once(commits: int,
     acknowledged += [int(line) for line in writer.stdout.read().split()]
     writer.wait()
     writer.stdout.close()
-    assert maintenance.check(url(tmp_path / "fairpool.db")).unclean
+    assert maintenance.check(url(tmp_path / "fairpool.db")).found.unclean
     on = trial("sqlite", tmp_path)
     stored = on.store.load()
     # The last commit may have been durable before its acknowledgement could be written.
@@ -208,7 +208,7 @@ def test_a_backup_is_one_moment_of_a_store_that_is_being_written_to(tmp_path: Pa
     on.commit(inserted=(request("before"),), changes=(change("before"),))
     to = tmp_path / "copies" / "b.db"
     to.parent.mkdir()
-    report = maintenance.backup(url(tmp_path / "fairpool.db"), to)
+    report = backups.backup(url(tmp_path / "fairpool.db"), to)
     on.commit(inserted=(request("after"),))
     assert [path.name for path in to.parent.iterdir()] == ["b.db"]
     assert (report.path, report.size_bytes) == (to, to.stat().st_size)
@@ -225,31 +225,31 @@ def test_a_backup_replaces_nothing_unless_told_to(tmp_path: Path) -> None:
     there = tmp_path / "there.db"
     there.write_text("precious")
     with pytest.raises(StoreUnusable, match="exists"):
-        maintenance.backup(source, there)
+        backups.backup(source, there)
     assert there.read_text() == "precious"
     with pytest.raises(StoreUnusable):
-        maintenance.backup(source, tmp_path / "fairpool.db", overwrite=True)  # onto itself
-    maintenance.backup(source, there, overwrite=True)
+        backups.backup(source, tmp_path / "fairpool.db", overwrite=True)  # onto itself
+    backups.backup(source, there, overwrite=True)
     assert maintenance.check(url(there)).is_sound
     with pytest.raises(StoreUnusable, match="nothing to copy"):
-        maintenance.backup(url(tmp_path / "none.db"), tmp_path / "x.db")
+        backups.backup(url(tmp_path / "none.db"), tmp_path / "x.db")
     on.store.close()
 
 
 def test_no_backup_is_made_of_a_damaged_file(filled: Path, tmp_path: Path) -> None:
     flip(filled, 4096 * 20, 12)
     with pytest.raises(StoreCorrupt):
-        maintenance.backup(url(filled), tmp_path / "b.db")
+        backups.backup(url(filled), tmp_path / "b.db")
     assert not list(tmp_path.glob("b.db*"))
 
 
 def test_a_check_of_a_sound_file_counts_and_changes_nothing(filled: Path) -> None:
     contents = filled.read_bytes()
     report = maintenance.check(url(filled))
-    assert (report.is_sound, report.needs_migration, report.unclean) == (True, False, False)
+    assert (report.is_sound, report.needs_migration, report.found.unclean) == (True, False, False)
     assert report.counts["requests"] == report.counts["history"] == 400
     assert filled.read_bytes() == contents
-    assert not maintenance.check(url(filled.with_name("none.db"))).exists
+    assert not maintenance.check(url(filled.with_name("none.db"))).found.exists
 
 
 def test_a_lock_that_another_process_keeps_is_said_after_a_while(

@@ -1,4 +1,4 @@
-"""``fairpool db``: bring the local server's database up to date, look whether it is sound, copy it."""
+"""``fairpool db``: bring the server's database up to date, look whether it is sound, copy it, fill it from a copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from fairpool.app.store_errors import StoreError
 from fairpool.bootstrap.settings import Settings, WrongSetting, load
-from fairpool.store import maintenance, opening
+from fairpool.bootstrap.sources import SystemClock
+from fairpool.store import backups, maintenance, opening
 from fairpool.store.maintenance import CheckReport
 from fairpool.wire.problems import Exit
 
@@ -36,21 +37,26 @@ def run_backup(to: str) -> int:
     return _run(lambda settings: _backup(settings, Path(to)))
 
 
+def run_restore(file: str) -> int:
+    """Fill the empty database from the backup `file`: all of it or nothing. Returns the exit code."""
+    return _run(lambda settings: _restore(settings, Path(file)))
+
+
 def check(settings: Settings) -> str:
     """What there is to say of a sound database. Raises DatabaseTrouble."""
     try:
         report = maintenance.check(settings.database_url)
     except StoreError as error:
         raise DatabaseTrouble(error.message) from None
-    if not report.exists:
-        return f"{report.path} (made when the server first starts)"
+    if not report.found.exists:
+        return f"{report.name} (made when the server first starts)"
     if not report.is_sound:
-        raise DatabaseTrouble("; ".join(report.problems), help="restore a backup; the file is left as it is")
+        raise DatabaseTrouble("; ".join(report.problems), help="restore a backup; it is left as it is")
     return _told(report)
 
 
 def _migrate(settings: Settings) -> str:
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folder(settings)
     done = opening.migrate(settings.database_url)
     if done.before == done.after:
         return f"already at schema {done.after}"
@@ -65,15 +71,36 @@ def _check(settings: Settings) -> str:
 
 
 def _backup(settings: Settings, to: Path) -> str:
-    done = maintenance.backup(settings.database_url, to)
+    done = backups.backup(settings.database_url, to, progress=_progress)
     return f"{done.path}: {done.size_bytes:,} bytes, schema {done.revision or 'empty'}, checked"
+
+
+def _restore(settings: Settings, file: Path) -> str:
+    _make_folder(settings)
+    done = backups.restore(settings.database_url, file, SystemClock().now(), progress=_progress)
+    counts = ", ".join(f"{count:,} {table}" for table, count in done.counts.items() if count)
+    told = f"{done.name}: restored from {file}; {counts or 'no rows'}; the same on both sides"
+    if done.in_use:
+        told += f"\n{file} is in use: what its server did since the restore began is not in it"
+    return told
+
+
+def _make_folder(settings: Settings) -> None:
+    if not settings.database_url.startswith("postgres"):
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _progress(table: str, copied: int, total: int) -> None:
+    """Shows a person how far it is; a file or a pipe gets the outcome alone."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{table}: {copied:,} of {total:,}" + ("\n" if copied == total else ""))
 
 
 def _told(report: CheckReport) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in report.counts.items())
-    size = f"{(report.size_bytes + report.wal_bytes) / 10**6:,.1f} MB"
+    size = f"{(report.found.size_bytes + report.found.wal_bytes) / 10**6:,.1f} MB"
     behind = f"; fairpool db migrate brings it to {report.known}" if report.needs_migration else ""
-    return f"{report.path}: sound, {size}, schema {report.revision or 'empty'}{behind}" + (
+    return f"{report.name}: sound, {size}, schema {report.revision or 'empty'}{behind}" + (
         f"; {counts}" if counts else ""
     )
 

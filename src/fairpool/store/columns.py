@@ -18,6 +18,10 @@ metadata = MetaData()
 # SQLite gives a rowid of its own only to this type; on PostgreSQL it is a plain bigint.
 Sequence = BigInteger().with_variant(Integer(), "sqlite")
 
+# Ids and names are compared and sorted letter by letter, as SQLite and Python do; PostgreSQL would go by the rules of
+# whatever language its database was made for. Text is for what nobody compares.
+Word = String().with_variant(String(collation="C"), "postgresql")
+
 
 def key(table: str, *columns: str) -> PrimaryKeyConstraint:
     """The primary key of a table."""
@@ -31,7 +35,7 @@ def check(name: str, condition: str) -> CheckConstraint:
 
 def text_column(name: str) -> Column[str]:
     """A text that is always there, if empty."""
-    return Column(name, String, nullable=False)
+    return Column(name, Word, nullable=False)
 
 
 def number_column(name: str, *, null: bool = False) -> Column[int]:
@@ -46,7 +50,7 @@ def json_column(name: str) -> Column[str]:
 
 def added_text_column(name: str) -> Column[str]:
     """A text that came with a later schema: code of the schema before leaves it out when it writes."""
-    return Column(name, String, nullable=False, server_default="")
+    return Column(name, Word, nullable=False, server_default="")
 
 
 def declared_columns() -> list[Column[str] | Column[int]]:

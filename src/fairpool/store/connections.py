@@ -4,38 +4,39 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from fairpool.store import sqlite
+from fairpool.store.databases import Database
 from fairpool.store.statements import Statement
 
 
 class Reading:
     """Read access to one database."""
 
-    def __init__(self, engine: Engine, path: Path) -> None:
+    def __init__(self, engine: Engine, database: Database) -> None:
         self._engine = engine
-        self._path = path
+        self._database = database
         self.dialect = engine.dialect
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[Connection]:
         """A connection that sees one moment."""
-        with sqlite.translated(self._path), self._engine.begin() as connection:
+        with self._database.translated(), self._engine.begin() as connection:
             yield connection
 
     def row(self, statement: Statement, **values: object) -> tuple[Any, ...] | None:
         """The first row that one statement finds: a tenth of the cost, for what is asked a thousand times a second."""
-        with sqlite.translated(self._path):
+        with self._database.translated():
             connection = self._engine.raw_connection()
             try:
                 cursor = connection.cursor()
                 cursor.execute(statement.text, statement.parameters(values))
                 found: tuple[Any, ...] | None = cursor.fetchone()
                 cursor.close()
-                return found
-            finally:
-                connection.close()
+            except BaseException:
+                connection.invalidate()  # who knows in which state it is
+                raise
+            connection.close()
+            return found

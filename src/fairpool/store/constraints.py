@@ -41,6 +41,9 @@ MEANINGS: Final = MappingProxyType(
         "uq_steps_id": Meaning(NameTaken, "a step with that id exists"),
         "pk_idempotency_keys": Meaning(KeyUsed, "the idempotency key was used before"),
         "fk_policies_pool": Meaning(MissingReference, "a policy needs its pool: the pool is not there, or still used"),
+        "fk_policy_pools_pool": Meaning(
+            MissingReference, "a policy needs its pools: one of them is not there, or still used"
+        ),
         "fk_steps_run": Meaning(MissingReference, "a step needs its run, and the run is not there"),
         "fk_held_devices_request": Meaning(MissingReference, "devices are held by a request that is not there"),
         "known_request": Meaning(MissingReference, "a request that should change is not there"),

@@ -1,76 +1,95 @@
-"""The leader lease in a row of its own. What counts is the token: who holds an old one cannot write."""
+"""The leader lease of a workspace in a row of its own. What counts is the token: who holds an old one cannot write."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, select
 
-from fairpool.app.records import Leadership
+from fairpool.app.records import DEFAULT_WORKSPACE, Leadership
 from fairpool.app.store_errors import StaleLeader
 from fairpool.core.ids import Instant, seconds
 from fairpool.store.schema import leaders
+from fairpool.store.statements import Statements
 
-SCHEDULER: Final = "scheduler"
-
-_CURRENT: Final = select(leaders).where(leaders.c.name == SCHEDULER)
-_TOKEN: Final = select(leaders.c.token).where(leaders.c.name == SCHEDULER)
+_SCHEDULER: Final = "scheduler"
 
 
-def _fence(connection: Connection, token: int) -> None:
+def leader_name(workspace: str) -> str:
+    """The name of the row that says who schedules the workspace."""
+    return _SCHEDULER if workspace == DEFAULT_WORKSPACE else f"{_SCHEDULER}/{workspace}"
+
+
+def fence(connection: Connection, leader: str, token: int) -> None:
     """Raises StaleLeader unless `token` is the current one; it stays so until the transaction ends."""
-    current = connection.execute(_TOKEN).scalar() or 0
+    row = _locked(connection, leader)
+    current = 0 if row is None else row.token
     if current != token:
         raise StaleLeader(token=token, current=current)
 
 
 class SqlLeases:
-    """The leader lease of one database. transaction: begins one that may write."""
+    """The leader lease of one workspace. transaction: begins one that may write."""
 
-    def __init__(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> None:
+    def __init__(self, transaction: Callable[[], AbstractContextManager[Connection]], workspace: str) -> None:
         self._transaction = transaction
+        self._leader = leader_name(workspace)
 
     def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
         """See `ports.Leases`."""
         with self._transaction() as connection:
-            old = _current(connection)
+            old = _leadership(_locked(connection, self._leader))
             if old is not None and old.holder != holder and old.until > now:
                 return old
             token, until = old.token + 1 if old else 1, Instant(now + seconds(ttl_s))
-            new = Leadership(holder=holder, token=token, until=until, address=address)
             values = {"holder": holder, "token": token, "until": until, "address": address}
-            if old is None:
-                connection.execute(insert(leaders).values(name=SCHEDULER, **values))
-            else:
-                connection.execute(update(leaders).where(leaders.c.name == SCHEDULER).values(**values))
-            return new
+            if old is not None:
+                self._change(connection, values)
+                return Leadership(holder=holder, token=token, until=until, address=address)
+            # The first ever: where two find no row at once, one of them makes it, and the other waits and finds it.
+            rows = [{"name": self._leader, **values}]
+            Statements(leaders, connection.dialect).add_missing(connection, rows)
+            first = _leadership(_locked(connection, self._leader))
+            assert first is not None
+            return first
 
     def renew(self, token: int, now: Instant, ttl_s: float) -> Leadership:
         """See `ports.Leases`."""
         with self._transaction() as connection:
-            _fence(connection, token)
-            until = Instant(now + seconds(ttl_s))
-            connection.execute(update(leaders).where(leaders.c.name == SCHEDULER).values(until=until))
-            renewed = _current(connection)
+            fence(connection, self._leader, token)
+            self._change(connection, {"until": Instant(now + seconds(ttl_s))})
+            renewed = _leadership(_read(connection, self._leader))
             assert renewed is not None
             return renewed
 
     def release(self, token: int) -> None:
         """See `ports.Leases`."""
         with self._transaction() as connection:
-            mine = (leaders.c.name == SCHEDULER) & (leaders.c.token == token)
-            connection.execute(update(leaders).where(mine).values(until=0))
+            row = _locked(connection, self._leader)
+            if row is not None and row.token == token:
+                self._change(connection, {"until": 0})
 
     def current(self) -> Leadership | None:
         """See `ports.Leases`."""
         with self._transaction() as connection:
-            return _current(connection)
+            return _leadership(_read(connection, self._leader))
+
+    def _change(self, connection: Connection, values: dict[str, Any]) -> None:
+        connection.execute(leaders.update().where(leaders.c.name == self._leader).values(**values))
 
 
-def _current(connection: Connection) -> Leadership | None:
-    row = connection.execute(_CURRENT).one_or_none()
+def _read(connection: Connection, leader: str) -> Row[Any] | None:
+    return connection.execute(select(leaders).where(leaders.c.name == leader)).one_or_none()
+
+
+def _locked(connection: Connection, leader: str) -> Row[Any] | None:
+    """The row as it is now; nobody else changes it until the transaction ends (on SQLite, nobody writes at all)."""
+    return connection.execute(select(leaders).where(leaders.c.name == leader).with_for_update()).one_or_none()
+
+
+def _leadership(row: Row[Any] | None) -> Leadership | None:
     if row is None:
         return None
     return Leadership(holder=row.holder, token=row.token, until=Instant(row.until), address=row.address)

@@ -5,23 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
 
 from sqlalchemy import Engine
 
 from fairpool.app.records import DEFAULT_WORKSPACE
-from fairpool.store import migrating, sqlite
+from fairpool.store import migrating
+from fairpool.store.databases import Database
 from fairpool.store.sql import SqlStore
+from fairpool.store.urls import database_of
 
 log = logging.getLogger(__name__)
-
-QUICK_CHECK_BYTES: Final = 256 * 2**20
-"""A file above this is not checked at opening, even after a crash: reading takes a second per 100 to 500 MB, and people
-wait for it. `maintenance.check` reads files of any size when asked."""
-
-ALWAYS_CHECKED_BYTES: Final = 16 * 2**20
-"""A file below this is checked at every opening: it takes a few tens of milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,58 +28,38 @@ class Migrated:
 def open_store(url: str, *, workspace: str = DEFAULT_WORKSPACE) -> SqlStore:
     """The store in the database that `url` names, made or brought up to date where needed.
 
-    Raises StoreCorrupt, StoreForeign, StoreTooNew (and has then left the file as it was); StoreFull, StoreReadOnly,
+    Raises StoreCorrupt, StoreForeign, StoreTooNew (and has then left the database as it was); StoreFull, StoreReadOnly,
     StoreUnavailable; StoreUnusable for a URL that names no such database.
     """
-    path = sqlite.path_of(url)
+    database = database_of(url)
     with contextlib.ExitStack() as on_failure:
-        writer = _prepare(path)[0]
+        writer = prepare(database)[0]
         on_failure.callback(writer.dispose)
-        store = SqlStore(path, writer, sqlite.readers(path), workspace)
+        store = SqlStore(database, writer, database.readers(), workspace)
         on_failure.pop_all()
         return store
 
 
 def migrate(url: str) -> Migrated:
     """Bring a database up to date, or make it. Raises as `open_store`."""
-    writer, migrated = _prepare(sqlite.path_of(url))
+    writer, migrated = prepare(database_of(url))
     writer.dispose()
     return migrated
 
 
-def _prepare(path: Path) -> tuple[Engine, Migrated]:
-    state = sqlite.inspect_file(path)
-    if state.exists:
-        sqlite.check_writable(path)
-    else:
-        sqlite.create_file(path)
-    # Reading only, so that what must not be touched is not: not even its journal mode.
-    if state.size_bytes or state.unclean:
-        _look(path, state)
-    writer = sqlite.writer(path)
+def prepare(database: Database) -> tuple[Engine, Migrated]:
+    """The writer of a database that was made or brought up to date where needed. Raises as `open_store`."""
+    database.look()
+    writer = database.writer()
     try:
-        with sqlite.translated(path), writer.begin() as connection:
-            before = migrating.revision_of(connection, str(path))
-            if not migrating.is_current(before, str(path)):
+        with database.translated(), writer.begin() as connection:
+            database.begin_migration(connection)
+            before = migrating.revision_of(connection, database.name)
+            if not migrating.is_current(before, database.name):
                 migrating.upgrade(connection)
-                connection.exec_driver_sql(f"PRAGMA application_id={sqlite.APPLICATION_ID}")
-                log.info("database %s: schema %s, was %s", path, migrating.HEAD, before or "empty")
+                database.end_migration(connection)
+                log.info("database %s: schema %s, was %s", database.name, migrating.HEAD, before or "empty")
     except BaseException:
         writer.dispose()
         raise
     return writer, Migrated(before=before, after=migrating.HEAD)
-
-
-def _look(path: Path, state: sqlite.FileState) -> None:
-    readers = sqlite.readers(path)
-    try:
-        with sqlite.translated(path), readers.begin() as connection:
-            migrating.is_current(migrating.revision_of(connection, str(path)), str(path))
-            limit = QUICK_CHECK_BYTES if state.unclean else ALWAYS_CHECKED_BYTES
-            if state.size_bytes + state.wal_bytes > limit:
-                return
-            problems = connection.exec_driver_sql("PRAGMA quick_check(3)").scalars().all()
-            if problems != ["ok"]:
-                raise sqlite.corrupt(path, "; ".join(map(str, problems)))
-    finally:
-        readers.dispose()

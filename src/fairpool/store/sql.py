@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
 from fairpool.app.ports import Stored
 from fairpool.app.records import DEFAULT_WORKSPACE, Batch
-from fairpool.store import migrating, sqlite
+from fairpool.store import migrating
 from fairpool.store.connections import Reading
+from fairpool.store.databases import Database
 from fairpool.store.leases import SqlLeases
 from fairpool.store.loading import load
 from fairpool.store.reading import SqlReader
@@ -19,16 +19,16 @@ from fairpool.store.writing import Writer
 
 
 class SqlStore:
-    """See `ports.Store`. Opened by `opening.open_store`, which looks at the file first."""
+    """See `ports.Store`. Opened by `opening.open_store`, which looks at the database first."""
 
-    def __init__(self, path: Path, writer: Engine, readers: Engine, workspace: str = DEFAULT_WORKSPACE) -> None:
-        self._path = path
+    def __init__(self, database: Database, writer: Engine, readers: Engine, workspace: str = DEFAULT_WORKSPACE) -> None:
+        self._database = database
         self._writer = writer
         self._readers = readers
         self._workspace = workspace
-        self._rows = Writer(workspace, writer.dialect)
-        self._leases = SqlLeases(self._writing)
-        self._reading = Reading(readers, path)
+        self._rows = Writer(workspace, writer.dialect, database.begin_commit)
+        self._leases = SqlLeases(self._writing, workspace)
+        self._reading = Reading(readers, database)
         self._reader = SqlReader(self._reading, workspace)
 
     @property
@@ -57,7 +57,7 @@ class SqlStore:
         """The schema that the database has by now; another server may have brought it further than this one knows.
         Raises StoreError."""
         with self._reading() as connection:
-            return migrating.revision_of(connection, str(self._path)) or ""
+            return migrating.revision_of(connection, self._database.name) or ""
 
     def close(self) -> None:
         """See `ports.Store`."""
@@ -67,5 +67,5 @@ class SqlStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with sqlite.translated(self._path), self._writer.begin() as connection:
+        with self._database.translated(), self._writer.begin() as connection:
             yield connection

@@ -1,128 +1,129 @@
-"""Everything that is SQLite's own: connections, how its errors read, and what a look at the bare file tells."""
+"""Everything that is SQLite's own: the database in a file, its connections, and how its errors read."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote
 
-from sqlalchemy import Engine, PrimaryKeyConstraint, UniqueConstraint, create_engine, event
+from sqlalchemy import Connection, Engine, PrimaryKeyConstraint, UniqueConstraint, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from fairpool.app.store_errors import (
-    ConstraintViolated,
-    StoreCorrupt,
-    StoreError,
-    StoreForeign,
-    StoreFull,
-    StoreReadOnly,
-    StoreUnavailable,
-    StoreUnusable,
-)
-from fairpool.store import schema
+from fairpool.app.store_errors import ConstraintViolated, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from fairpool.store import migrating, schema, sqlite_files
 from fairpool.store.constraints import violated
+from fairpool.store.databases import Found
+from fairpool.store.sqlite_files import corrupt
 
-APPLICATION_ID: Final = 0x46504F4C  # "FPOL" in the file's header: `file` and we can tell it from other databases
 BUSY_TIMEOUT_S: Final = 10.0
-_MAGIC: Final = b"SQLite format 3\0"
 _READERS: Final = 16
 _WRITER_CACHE_KIB: Final = 64 * 1024
 _WAL_KEPT_BYTES: Final = 64 * 2**20  # a log that one long reader made grow is cut back to this
+_MOST_PROBLEMS: Final = 20
+_PAGES_AT_ONCE: Final = 4096
+
+QUICK_CHECK_BYTES: Final = 256 * 2**20
+"""A file above this is not checked at opening, even after a crash: reading takes a second per 100 to 500 MB, and people
+wait for it. `maintenance.check` reads files of any size when asked."""
+
+ALWAYS_CHECKED_BYTES: Final = 16 * 2**20
+"""A file below this is checked at every opening: it takes a few tens of milliseconds."""
 
 
-# ---- the file -------------------------------------------------------------------------------------------------------
+class SqliteDatabase:
+    """See `databases.Database`: one file. Raises StoreUnusable for a URL that names none."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileState:
-    """What the bare file tells before SQLite opens it.
-
-    unclean: its log holds what was not moved into the file: whoever wrote it was killed, or is still at it.
-    """
-
-    exists: bool
-    size_bytes: int = 0
-    wal_bytes: int = 0
+    def __init__(self, url: str) -> None:
+        self.path = sqlite_files.path_of(url)
 
     @property
-    def unclean(self) -> bool:
-        """Whether the last writer did not close it."""
-        return self.wal_bytes > 0
+    def name(self) -> str:
+        """See `databases.Database`."""
+        return str(self.path)
 
+    def writer(self) -> Engine:
+        """See `databases.Database`."""
+        return writer(self.path)
 
-_SCHEME: Final = "sqlite:///"
-_POSSIBLE: Final = "possible: sqlite:////absolute/path/fairpool.db"
+    def readers(self) -> Engine:
+        """See `databases.Database`."""
+        return readers(self.path)
 
+    def translated(self) -> AbstractContextManager[None]:
+        """See `databases.Database`."""
+        return translated(self.path)
 
-def path_of(url: str) -> Path:
-    """The file that a database URL names; what follows the scheme is its path, letter by letter.
+    def begin_migration(self, connection: Connection) -> None:
+        """See `databases.Database`. The transaction began by taking the one write lock that there is."""
 
-    Raises StoreUnusable for what is no SQLite file.
-    """
-    if not url.startswith("sqlite:"):
-        raise StoreUnusable(f"this version keeps its memory in a SQLite file, and this URL names none; {_POSSIBLE}")
-    path = url.removeprefix(_SCHEME)
-    if path in (url, "", ":memory:"):
-        raise StoreUnusable(f"a database in memory would forget everything; {_POSSIBLE}")
-    return Path(path).absolute()
+    def end_migration(self, connection: Connection) -> None:
+        """See `databases.Database`."""
+        connection.exec_driver_sql(f"PRAGMA application_id={sqlite_files.APPLICATION_ID}")
 
+    def begin_commit(self, connection: Connection) -> None:
+        """See `databases.Database`. The transaction began by taking the one write lock that there is."""
 
-def inspect_file(path: Path) -> FileState:
-    """Look at the file without opening it as a database. Raises StoreCorrupt, StoreForeign, StoreUnavailable."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-            size = os.fstat(file.fileno()).st_size
-        wal = path.with_name(path.name + "-wal")
-        wal_bytes = wal.stat().st_size if wal.exists() else 0
-    except FileNotFoundError:
-        return FileState(exists=False)
-    except OSError as error:
-        raise StoreUnavailable(f"{path} cannot be read: {error.strerror or error}") from None
-    if size and not header.startswith(_MAGIC):
-        raise _corrupt(path, "it does not begin as a database does")
-    if size and len(header) < 100:
-        raise _corrupt(path, f"it ends after {size} bytes")
-    application = int.from_bytes(header[68:72], "big")
-    if size and application not in (0, APPLICATION_ID):
-        raise StoreForeign(f"{path} is another program's database; it is left as it is: name another file")
-    if size and not wal_bytes:
-        _check_size(path, header, size)
-    return FileState(exists=True, size_bytes=size, wal_bytes=wal_bytes)
+    def found(self) -> Found:
+        """See `databases.Database`."""
+        return sqlite_files.inspect_file(self.path)
 
+    def look(self) -> None:
+        """See `databases.Database`."""
+        state = sqlite_files.inspect_file(self.path)
+        if state.exists:
+            sqlite_files.check_writable(self.path)
+        else:
+            sqlite_files.create_file(self.path)
+        # Reading only, so that what must not be touched is not: not even its journal mode.
+        if state.size_bytes or state.unclean:
+            self._look_inside(state)
 
-def _check_size(path: Path, header: bytes, size: int) -> None:
-    """Whether the file is as long as its header says: one that was cut off can look whole for a long time."""
-    page = int.from_bytes(header[16:18], "big")
-    page = 65_536 if page == 1 else page
-    pages = int.from_bytes(header[28:32], "big")
-    if header[24:28] == header[92:96] and size < pages * page:  # only then is the header's count up to date
-        raise _corrupt(path, f"it has {size} bytes of {pages * page}")
+    def _look_inside(self, state: Found) -> None:
+        looking = self.readers()
+        try:
+            with self.translated(), looking.begin() as connection:
+                migrating.is_current(migrating.revision_of(connection, self.name), self.name)
+                limit = QUICK_CHECK_BYTES if state.unclean else ALWAYS_CHECKED_BYTES
+                if state.size_bytes + state.wal_bytes > limit:
+                    return
+                problems = connection.exec_driver_sql("PRAGMA quick_check(3)").scalars().all()
+                if problems != ["ok"]:
+                    raise corrupt(self.path, "; ".join(map(str, problems)))
+        finally:
+            looking.dispose()
 
+    def copy_pages(self, target: Path) -> None:
+        """Copy the database into an empty file, page by page, as it is at one moment."""
+        with self.translated():
+            reading = sqlite3.connect(f"file:{quote(self.name)}?mode=ro", uri=True, timeout=BUSY_TIMEOUT_S)
+            with contextlib.closing(reading), contextlib.closing(sqlite3.connect(target)) as writing:
+                # The pages are those of the moment at which the transaction began, however long copying them takes.
+                reading.execute("BEGIN")
+                reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                reading.backup(writing, pages=_PAGES_AT_ONCE)
+        SqliteDatabase(f"sqlite:///{target}").leave_one_file()
 
-def create_file(path: Path) -> None:
-    """An empty file that only its owner can read, where there is none. SQLite gives its companions the same mode."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        error_type = StoreFull if _is_full(error) else StoreUnavailable
-        raise error_type(f"{path} cannot be created: {error.strerror or error}") from None
+    def leave_one_file(self) -> None:
+        """Move its log into it, so that the file alone is the database, wherever it is put."""
+        with self.translated(), contextlib.closing(sqlite3.connect(self.path)) as connection:
+            connection.execute("PRAGMA journal_mode=DELETE")
 
+    def problems(self, connection: Connection) -> Sequence[str]:
+        """See `databases.Database`."""
+        found = connection.exec_driver_sql(f"PRAGMA integrity_check({_MOST_PROBLEMS})").scalars().all()
+        return [str(problem) for problem in found if problem != "ok"]
 
-def check_writable(path: Path) -> None:
-    """Raises StoreReadOnly when the file or its folder cannot be written: SQLite needs both."""
-    for place in (path, path.parent):
-        if not os.access(place, os.W_OK):
-            raise StoreReadOnly(f"{place} cannot be written: mend its owner or mode")
+    def dangling(self, connection: Connection) -> Sequence[str]:
+        """See `databases.Database`."""
+        rows = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_MOST_PROBLEMS)
+        return [f"a row of {row[0]} points to nothing in {row[2]}" for row in rows]
 
 
 # ---- connections ----------------------------------------------------------------------------------------------------
@@ -220,28 +221,12 @@ def error_of(path: Path, error: BaseException, statement: str = "") -> StoreErro
     if name in _FULL:
         return StoreFull(f"{path} cannot grow ({error}): nothing was changed; make room on its disk or raise its quota")
     if name.startswith(_CORRUPT):
-        return _corrupt(path, str(error))
+        return corrupt(path, str(error))
     if name.startswith(_READ_ONLY):
         return StoreReadOnly(f"{path} cannot be written ({error}): mend its owner or mode")
     if name.startswith(_BUSY):
         return StoreUnavailable(f"{path} is locked by another process ({error}); try again")
     return StoreUnavailable(f"{path}: {error}")
-
-
-def _corrupt(path: Path, why: str) -> StoreCorrupt:
-    return StoreCorrupt(
-        f"{path} is damaged ({why}); it is left as it is: put a backup in its place (fairpool db backup makes them), "
-        "or move it away to begin with an empty one"
-    )
-
-
-def corrupt(path: Path, why: str) -> StoreCorrupt:
-    """That the file is damaged, and what to do."""
-    return _corrupt(path, why)
-
-
-def _is_full(error: OSError) -> bool:
-    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _unique_names() -> dict[str, str]:
@@ -260,6 +245,7 @@ _UNIQUE: Final = MappingProxyType(_unique_names())
 _FOREIGN: Final = MappingProxyType(
     {
         "policies": "fk_policies_pool",
+        "policy_pools": "fk_policy_pools_pool",
         "pools": "fk_policies_pool",
         "steps": "fk_steps_run",
         "held_devices": "fk_held_devices_request",

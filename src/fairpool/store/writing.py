@@ -6,17 +6,16 @@ from pool to pool, a device from request to request), and what is pointed to is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from sqlalchemy import Connection, Dialect, Table, func, select
 
 from fairpool.app.records import DOCUMENTS, AnyDeclared, Batch, Kind, RequestRecord, State
-from fairpool.app.store_errors import StaleLeader
 from fairpool.core.ids import RequestId
 from fairpool.store import declared_rows, report_rows, request_rows, schema
 from fairpool.store.constraints import violated
-from fairpool.store.leases import SCHEDULER
+from fairpool.store.leases import fence, leader_name
 from fairpool.store.statements import Statements
 
 Values = dict[str, Any]
@@ -34,10 +33,12 @@ _PUT_ORDER: Final = (
 
 
 class Writer:
-    """Writes the batches of one workspace."""
+    """Writes the batches of one workspace. begin_commit: waits until no other workspace's are written."""
 
-    def __init__(self, workspace: str, dialect: Dialect) -> None:
+    def __init__(self, workspace: str, dialect: Dialect, begin_commit: Callable[[Connection], None]) -> None:
         self._workspace = workspace
+        self._leader = leader_name(workspace)
+        self._begin_commit = begin_commit
         self._on = {table: Statements(table, dialect) for table in schema.metadata.tables.values()}
         self._seen_subjects: set[str] = set()
         self._new_subjects: set[str] = set()
@@ -47,9 +48,11 @@ class Writer:
 
         Raises StaleLeader when `token` is not the current one, MissingReference, and what the database raises.
         """
-        last = connection.execute(_FENCE).one()
-        if last.token != token:
-            raise StaleLeader(token=token, current=last.token or 0)
+        fence(connection, self._leader, token)
+        self._begin_commit(connection)
+        # Only now, in a statement of its own: what one statement reads is of the moment at which it began, and the
+        # statement that waited began before the commit for which it waited.
+        last = connection.execute(_LAST).one()
         self._drop(connection, batch.drop)
         self._put(connection, batch.put)
         self._insert(connection, batch.inserted, (last.request or 0) + 1)
@@ -201,10 +204,9 @@ class Writer:
         return (connection.execute(select(func.max(table.c.seq))).scalar() or 0) + 1
 
 
-# Whose turn it is to write, and where the numbering stands. Only the leader draws numbers, inside its transaction: they
-# have no gaps, and no order but this one.
-_FENCE: Final = select(
-    select(schema.leaders.c.token).where(schema.leaders.c.name == SCHEDULER).scalar_subquery().label("token"),
+# Where the numbering stands, over all workspaces. Whose turn it is to commit draws numbers inside its transaction: they
+# have no gaps, and no order but the one in which they become visible.
+_LAST: Final = select(
     select(func.max(schema.requests.c.seq)).scalar_subquery().label("request"),
     select(func.max(schema.history.c.seq)).scalar_subquery().label("history"),
 )

@@ -37,7 +37,8 @@ def test_every_unique_or_referring_constraint_of_a_callers_value_has_a_meaning()
         for rule in table.constraints
         if not isinstance(rule, CheckConstraint) and str(rule.name).startswith(("uq_", "fk_"))
     }
-    assert wanted - set(MEANINGS) == {"fk_pool_nodes_pool"}  # written together with its pool
+    # written together with what they belong to
+    assert wanted - set(MEANINGS) == {"fk_pool_nodes_pool", "fk_policy_pools_policy"}
 
 
 def test_an_unknown_constraint_is_a_broken_invariant_that_keeps_its_name() -> None:

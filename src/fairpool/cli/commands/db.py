@@ -9,7 +9,7 @@ from fairpool.cli.lazy import NounGroup
 
 @click.group(cls=NounGroup)
 def db() -> None:
-    """The database of the local server."""
+    """The server's database (FAIRPOOL_DATABASE_URL; the local server's SQLite file otherwise)."""
 
 
 @db.command("migrate")
@@ -30,8 +30,19 @@ def check(ctx: click.Context) -> None:
 @click.argument("to", type=click.Path())
 @click.pass_context
 def backup(ctx: click.Context, to: str) -> None:
-    """Copy the database, also while it is in use."""
+    """Copy the database to one SQLite file, also while it is in use."""
     _do(ctx, "backup", to)
+
+
+@db.command("restore")
+@click.argument("file", type=click.Path())
+@click.pass_context
+def restore(ctx: click.Context, file: str) -> None:
+    """Fill the empty database from a backup; also moves from SQLite to PostgreSQL and back.
+
+    FILE is a backup, or the SQLite file of a server, which may be in use. All of it arrives, or nothing does.
+    """
+    _do(ctx, "restore", file)
 
 
 def _do(ctx: click.Context, what: str, *arguments: str) -> None:

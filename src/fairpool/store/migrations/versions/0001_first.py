@@ -12,6 +12,9 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+# Letter by letter, where PostgreSQL would sort by the rules of some language.
+_WORD = sa.String().with_variant(sa.String(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     """Make everything."""
@@ -26,14 +29,21 @@ def upgrade() -> None:
     _history()
     if op.get_bind().dialect.name == "sqlite":
         _sqlite_triggers()
+    else:
+        _postgres_triggers()
+
+
+def _partial_index(name: str, table: str, columns: list[str], where: str, *, unique: bool = False) -> None:
+    condition = sa.text(where)
+    op.create_index(name, table, columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
 
 
 def _leaders() -> None:
     """Who writes, and what it counts."""
     op.create_table(
         "leaders",
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("holder", sa.String(), nullable=False),
+        sa.Column("name", _WORD, nullable=False),
+        sa.Column("holder", _WORD, nullable=False),
         sa.Column("token", sa.BigInteger(), nullable=False),
         sa.Column("until", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("token > 0", name="ck_leaders_token"),
@@ -41,7 +51,7 @@ def _leaders() -> None:
     )
     op.create_table(
         "workspaces",
-        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("name", _WORD, nullable=False),
         sa.Column("grant_sequence", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("grant_sequence >= 0", name="ck_workspaces_grant_sequence"),
         sa.PrimaryKeyConstraint("name", name="pk_workspaces"),
@@ -52,17 +62,17 @@ def _pools() -> None:
     """Supply."""
     op.create_table(
         "pools",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.Column("note", sa.Text(), nullable=True),
-        sa.Column("state", sa.String(), nullable=False),
-        sa.Column("ordering", sa.String(), nullable=False),
+        sa.Column("state", _WORD, nullable=False),
+        sa.Column("ordering", _WORD, nullable=False),
         sa.Column("backfill", sa.Boolean(), nullable=False),
-        sa.Column("placement", sa.String(), nullable=False),
+        sa.Column("placement", _WORD, nullable=False),
         sa.Column("max_bypass_s", sa.BigInteger(), nullable=False),
         sa.Column("components", sa.Text(), nullable=True),
         sa.CheckConstraint("ordering IN ('fair', 'fifo')", name="ck_pools_ordering"),
@@ -75,12 +85,12 @@ def _pools() -> None:
     )
     op.create_table(
         "pool_nodes",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("pool_id", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
+        sa.Column("pool_id", _WORD, nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
-        sa.Column("gpu_type", sa.String(), nullable=False),
+        sa.Column("state", _WORD, nullable=False),
+        sa.Column("gpu_type", _WORD, nullable=False),
         sa.Column("labels", sa.Text(), nullable=True),
         sa.CheckConstraint("state IN ('ready', 'cordoned', 'down', 'unknown')", name="ck_pool_nodes_state"),
         sa.ForeignKeyConstraint(
@@ -91,10 +101,10 @@ def _pools() -> None:
     op.create_index("ix_pool_nodes_pool", "pool_nodes", ["workspace", "pool_id"], unique=False)
     op.create_table(
         "pool_amounts",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("pool_id", sa.String(), nullable=False),
-        sa.Column("node", sa.String(), nullable=False),
-        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("pool_id", _WORD, nullable=False),
+        sa.Column("node", _WORD, nullable=False),
+        sa.Column("key", _WORD, nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("amount >= 0 AND amount <= 1000000000000000000", name="ck_pool_amounts_amount"),
         sa.ForeignKeyConstraint(
@@ -109,15 +119,15 @@ def _policies() -> None:
     """Rights."""
     op.create_table(
         "policies",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.Column("note", sa.Text(), nullable=True),
-        sa.Column("pool_id", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("pool_id", _WORD, nullable=False),
+        sa.Column("subject", _WORD, nullable=False),
         sa.Column("priority", sa.BigInteger(), nullable=False),
         sa.Column("weight", sa.BigInteger(), nullable=False),
         sa.Column("dedicated", sa.Boolean(), nullable=False),
@@ -133,9 +143,9 @@ def _policies() -> None:
     )
     op.create_table(
         "policy_amounts",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("policy_id", sa.String(), nullable=False),
-        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("policy_id", _WORD, nullable=False),
+        sa.Column("key", _WORD, nullable=False),
         sa.Column("reserved", sa.BigInteger(), nullable=True),
         sa.Column("most", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("most >= 0 AND most <= 1000000000000000000", name="ck_policy_amounts_limit"),
@@ -156,9 +166,9 @@ def _profiles_and_documents() -> None:
     """Named demands, and what only people read."""
     op.create_table(
         "profiles",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
@@ -171,10 +181,10 @@ def _profiles_and_documents() -> None:
     )
     op.create_table(
         "documents",
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("kind", _WORD, nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
@@ -201,43 +211,43 @@ def _requests() -> None:
 def _request_columns() -> list[sa.Column[Any]]:
     return [
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("status", _WORD, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("subjects", sa.String(), nullable=False),
+        sa.Column("subjects", _WORD, nullable=False),
         sa.Column("demand", sa.Text(), nullable=False),
         sa.Column("queued_at", sa.BigInteger(), nullable=False),
         sa.Column("preemptible", sa.Boolean(), nullable=False),
         sa.Column("priority", sa.BigInteger(), nullable=False),
-        sa.Column("profile", sa.String(), nullable=False),
-        sa.Column("wanted_pool", sa.String(), nullable=False),
+        sa.Column("profile", _WORD, nullable=False),
+        sa.Column("wanted_pool", _WORD, nullable=False),
         sa.Column("max_runtime_s", sa.BigInteger(), nullable=True),
         sa.Column("wait_timeout_s", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("created_by", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("run", sa.String(), nullable=True),
-        sa.Column("step", sa.String(), nullable=False),
-        sa.Column("retry_of", sa.String(), nullable=False),
-        sa.Column("idempotency_key", sa.String(), nullable=False),
+        sa.Column("created_by", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
+        sa.Column("run", _WORD, nullable=True),
+        sa.Column("step", _WORD, nullable=False),
+        sa.Column("retry_of", _WORD, nullable=False),
+        sa.Column("idempotency_key", _WORD, nullable=False),
         sa.Column("labels", sa.Text(), nullable=True),
         sa.Column("details", sa.Text(), nullable=True),
         sa.Column("lease_until", sa.BigInteger(), nullable=True),
         sa.Column("lease_length_s", sa.BigInteger(), nullable=True),
         sa.Column("grant_sequence", sa.BigInteger(), nullable=True),
         sa.Column("granted_at", sa.BigInteger(), nullable=True),
-        sa.Column("pool_id", sa.String(), nullable=True),
-        sa.Column("policy_id", sa.String(), nullable=True),
+        sa.Column("pool_id", _WORD, nullable=True),
+        sa.Column("policy_id", _WORD, nullable=True),
         sa.Column("parts", sa.Text(), nullable=True),
-        sa.Column("pool_name", sa.String(), nullable=False),
-        sa.Column("policy_subject", sa.String(), nullable=False),
-        sa.Column("evicted_because", sa.String(), nullable=True),
-        sa.Column("evicted_for", sa.String(), nullable=True),
+        sa.Column("pool_name", _WORD, nullable=False),
+        sa.Column("policy_subject", _WORD, nullable=False),
+        sa.Column("evicted_because", _WORD, nullable=True),
+        sa.Column("evicted_for", _WORD, nullable=True),
         sa.Column("evicted_until", sa.BigInteger(), nullable=True),
         sa.Column("claim", sa.Text(), nullable=True),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
-        sa.Column("ended_by", sa.String(), nullable=False),
+        sa.Column("ended_by", _WORD, nullable=False),
         sa.Column("reasons", sa.Text(), nullable=True),
     ]
 
@@ -278,37 +288,17 @@ def _request_checks() -> list[sa.CheckConstraint]:
 
 def _request_indexes() -> None:
     """What requests are found by."""
-    op.create_index(
-        "ix_requests_live",
-        "requests",
-        ["workspace", "seq"],
-        unique=False,
-        sqlite_where=sa.text("status IN ('queued', 'allocated', 'preempting')"),
-        postgresql_where=sa.text("status IN ('queued', 'allocated', 'preempting')"),
+    _partial_index(
+        "ix_requests_live", "requests", ["workspace", "seq"], "status IN ('queued', 'allocated', 'preempting')"
     )
-    op.create_index(
-        "ix_requests_pool_id",
-        "requests",
-        ["workspace", "pool_id", "seq"],
-        unique=False,
-        sqlite_where=sa.text("pool_id IS NOT NULL"),
-        postgresql_where=sa.text("pool_id IS NOT NULL"),
-    )
-    op.create_index(
-        "ix_requests_run",
-        "requests",
-        ["workspace", "run", "seq"],
-        unique=False,
-        sqlite_where=sa.text("run IS NOT NULL"),
-        postgresql_where=sa.text("run IS NOT NULL"),
-    )
-    op.create_index(
+    _partial_index("ix_requests_pool_id", "requests", ["workspace", "pool_id", "seq"], "pool_id IS NOT NULL")
+    _partial_index("ix_requests_run", "requests", ["workspace", "run", "seq"], "run IS NOT NULL")
+    _partial_index(
         "uq_requests_grant_sequence",
         "requests",
         ["workspace", "grant_sequence"],
+        "status IN ('allocated', 'preempting')",
         unique=True,
-        sqlite_where=sa.text("status IN ('allocated', 'preempting')"),
-        postgresql_where=sa.text("status IN ('allocated', 'preempting')"),
     )
 
 
@@ -316,19 +306,19 @@ def _beside_requests() -> None:
     """What is looked for in requests, and what no two of them may have."""
     op.create_table(
         "subject_sets",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("subjects", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("subject", _WORD, nullable=False),
+        sa.Column("subjects", _WORD, nullable=False),
         sa.PrimaryKeyConstraint("workspace", "subject", "subjects", name="pk_subject_sets"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "held_devices",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("request_id", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("request_id", _WORD, nullable=False),
         sa.Column("part", sa.SmallInteger(), nullable=False),
-        sa.Column("pool_id", sa.String(), nullable=False),
-        sa.Column("node", sa.String(), nullable=False),
+        sa.Column("pool_id", _WORD, nullable=False),
+        sa.Column("node", _WORD, nullable=False),
         sa.Column("device", sa.Integer(), nullable=False),
         sa.Column("share", sa.SmallInteger(), nullable=False),
         sa.CheckConstraint("device >= 0", name="ck_held_devices_device"),
@@ -340,32 +330,27 @@ def _beside_requests() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_held_devices_request", "held_devices", ["request_id", "workspace"], unique=False)
-    op.create_index(
-        "uq_held_devices_whole",
-        "held_devices",
-        ["workspace", "pool_id", "node", "device"],
-        unique=True,
-        sqlite_where=sa.text("share = 1000"),
-        postgresql_where=sa.text("share = 1000"),
+    _partial_index(
+        "uq_held_devices_whole", "held_devices", ["workspace", "pool_id", "node", "device"], "share = 1000", unique=True
     )
     op.create_table(
         "labels",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("key", sa.String(), nullable=False),
-        sa.Column("value", sa.String(), nullable=False),
-        sa.Column("object_id", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("kind", _WORD, nullable=False),
+        sa.Column("key", _WORD, nullable=False),
+        sa.Column("value", _WORD, nullable=False),
+        sa.Column("object_id", _WORD, nullable=False),
         sa.CheckConstraint("kind IN ('request', 'run')", name="ck_labels_kind"),
         sa.PrimaryKeyConstraint("workspace", "kind", "key", "value", "object_id", name="pk_labels"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "idempotency_keys",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("key", sa.String(), nullable=False),
-        sa.Column("object_id", sa.String(), nullable=False),
-        sa.Column("fingerprint", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("kind", _WORD, nullable=False),
+        sa.Column("key", _WORD, nullable=False),
+        sa.Column("object_id", _WORD, nullable=False),
+        sa.Column("fingerprint", _WORD, nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("workspace", "kind", "key", name="pk_idempotency_keys"),
         sqlite_with_rowid=False,
@@ -377,16 +362,16 @@ def _runs() -> None:
     op.create_table(
         "runs",
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
+        sa.Column("kind", _WORD, nullable=False),
+        sa.Column("status", _WORD, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("stack", sa.String(), nullable=False),
-        sa.Column("user_name", sa.String(), nullable=False),
+        sa.Column("stack", _WORD, nullable=False),
+        sa.Column("user_name", _WORD, nullable=False),
         sa.Column("labels", sa.Text(), nullable=True),
-        sa.Column("error", sa.String(), nullable=False),
+        sa.Column("error", _WORD, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("started_at", sa.BigInteger(), nullable=True),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
@@ -402,19 +387,19 @@ def _runs() -> None:
     op.create_table(
         "steps",
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("run_id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("run_id", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
         sa.Column("step_index", sa.BigInteger(), nullable=False),
-        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("status", _WORD, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("component", sa.String(), nullable=False),
+        sa.Column("component", _WORD, nullable=False),
         sa.Column("attempt", sa.BigInteger(), nullable=False),
-        sa.Column("request_id", sa.String(), nullable=False),
-        sa.Column("log", sa.String(), nullable=False),
-        sa.Column("error", sa.String(), nullable=False),
-        sa.Column("checkpoint", sa.String(), nullable=False),
+        sa.Column("request_id", _WORD, nullable=False),
+        sa.Column("log", _WORD, nullable=False),
+        sa.Column("error", _WORD, nullable=False),
+        sa.Column("checkpoint", _WORD, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("started_at", sa.BigInteger(), nullable=True),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
@@ -436,59 +421,61 @@ def _history() -> None:
     op.create_table(
         "history",
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
-        sa.Column("workspace", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("object_id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("what", sa.String(), nullable=False),
-        sa.Column("actor", sa.String(), nullable=False),
-        sa.Column("cause", sa.String(), nullable=False),
+        sa.Column("kind", _WORD, nullable=False),
+        sa.Column("object_id", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
+        sa.Column("what", _WORD, nullable=False),
+        sa.Column("actor", _WORD, nullable=False),
+        sa.Column("cause", _WORD, nullable=False),
         sa.Column("before", sa.Text(), nullable=True),
         sa.Column("after", sa.Text(), nullable=True),
-        sa.Column("run", sa.String(), nullable=True),
+        sa.Column("run", _WORD, nullable=True),
         sa.PrimaryKeyConstraint("seq", name="pk_history"),
     )
     op.create_index("ix_history_object", "history", ["object_id", "seq"], unique=False)
-    op.create_index(
-        "ix_history_run",
-        "history",
-        ["run", "seq"],
-        unique=False,
-        sqlite_where=sa.text("run IS NOT NULL"),
-        postgresql_where=sa.text("run IS NOT NULL"),
-    )
+    _partial_index("ix_history_run", "history", ["run", "seq"], "run IS NOT NULL")
 
 
-_TRIGGERS = (
-    # INV-4. Fractions of a device add up to the whole at most; which is more than a unique index can say.
-    """
-    CREATE TRIGGER tr_held_devices_shares BEFORE INSERT ON held_devices
-    WHEN NEW.share + COALESCE((
-        SELECT SUM(share) FROM held_devices
-        WHERE workspace = NEW.workspace AND pool_id = NEW.pool_id AND node = NEW.node AND device = NEW.device
-    ), 0) > 1000
-    BEGIN SELECT RAISE(ABORT, 'tr_held_devices_shares'); END
-    """,
-    # Section 9 of the semantics: what is final stays so, and nothing goes back (several steps may share a commit).
-    """
-    CREATE TRIGGER tr_requests_forward BEFORE UPDATE OF status ON requests
-    WHEN NEW.status <> OLD.status AND (
+# What final means, and which way is forward (section 9 of the semantics); several steps may share a commit.
+_BACKWARDS = """
+    NEW.status <> OLD.status AND (
         OLD.status NOT IN ('queued', 'allocated', 'preempting')
         OR NEW.status = 'queued'
         OR (OLD.status = 'preempting' AND NEW.status <> 'preempted')
     )
-    BEGIN SELECT RAISE(ABORT, 'tr_requests_forward'); END
-    """,
-    """
-    CREATE TRIGGER tr_leaders_token BEFORE UPDATE OF token ON leaders
-    WHEN NEW.token < OLD.token
-    BEGIN SELECT RAISE(ABORT, 'tr_leaders_token'); END
-    """,
-)
+"""
+# INV-4. Fractions of a device add up to the whole at most; which is more than a unique index can say.
+_TOO_MANY_SHARES = """
+    NEW.share + COALESCE((
+        SELECT SUM(share) FROM held_devices
+        WHERE workspace = NEW.workspace AND pool_id = NEW.pool_id AND node = NEW.node AND device = NEW.device
+    ), 0) > 1000
+"""
 
 
 def _sqlite_triggers() -> None:
     """What no constraint can say."""
-    for trigger in _TRIGGERS:
-        op.execute(trigger)
+    for name, when, wrong in (
+        ("tr_held_devices_shares", "INSERT ON held_devices", _TOO_MANY_SHARES),
+        ("tr_requests_forward", "UPDATE OF status ON requests", _BACKWARDS),
+        ("tr_leaders_token", "UPDATE OF token ON leaders", "NEW.token < OLD.token"),
+    ):
+        op.execute(f"CREATE TRIGGER {name} BEFORE {when} WHEN {wrong} BEGIN SELECT RAISE(ABORT, '{name}'); END")
+
+
+def _postgres_triggers() -> None:
+    """The same; there a trigger calls a function, and its condition cannot look into tables."""
+    refuse = "RAISE EXCEPTION '%', TG_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;"
+    for function, body in (
+        ("fairpool_refuse", refuse),
+        ("fairpool_check_shares", f"IF {_TOO_MANY_SHARES} THEN {refuse} END IF; RETURN NEW;"),
+    ):
+        op.execute(f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$")
+    for name, event, condition, function in (
+        ("tr_held_devices_shares", "INSERT ON held_devices", "", "fairpool_check_shares"),
+        ("tr_requests_forward", "UPDATE OF status ON requests", f"WHEN ({_BACKWARDS})", "fairpool_refuse"),
+        ("tr_leaders_token", "UPDATE OF token ON leaders", "WHEN (NEW.token < OLD.token)", "fairpool_refuse"),
+    ):
+        op.execute(f"CREATE TRIGGER {name} BEFORE {event} FOR EACH ROW {condition} EXECUTE FUNCTION {function}()")

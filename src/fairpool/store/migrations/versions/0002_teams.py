@@ -14,11 +14,14 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+# Letter by letter, where PostgreSQL would sort by the rules of some language.
+_WORD = sa.String().with_variant(sa.String(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     """Add what is new."""
-    op.add_column("leaders", sa.Column("address", sa.String(), nullable=False, server_default=""))
-    op.add_column("history", sa.Column("source", sa.String(), nullable=False, server_default=""))
+    op.add_column("leaders", sa.Column("address", _WORD, nullable=False, server_default=""))
+    op.add_column("history", sa.Column("source", _WORD, nullable=False, server_default=""))
     op.add_column("policies", sa.Column("schedule", sa.Text(), nullable=True))
     _policy_pools()
     _more_documents()
@@ -29,9 +32,9 @@ def upgrade() -> None:
 def _policy_pools() -> None:
     op.create_table(
         "policy_pools",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("policy_id", sa.String(), nullable=False),
-        sa.Column("pool_id", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("policy_id", _WORD, nullable=False),
+        sa.Column("pool_id", _WORD, nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["workspace", "policy_id"],
@@ -57,13 +60,13 @@ def _more_documents() -> None:
 def _tokens() -> None:
     op.create_table(
         "tokens",
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("owner", sa.String(), nullable=False),
-        sa.Column("hash", sa.String(), nullable=False),
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
+        sa.Column("owner", _WORD, nullable=False),
+        sa.Column("hash", _WORD, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("created_by", sa.String(), nullable=False),
+        sa.Column("created_by", _WORD, nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=True),
         sa.Column("revoked_at", sa.BigInteger(), nullable=True),
         sa.Column("last_used_at", sa.BigInteger(), nullable=True),
@@ -75,12 +78,12 @@ def _tokens() -> None:
 def _webhook_cursors() -> None:
     op.create_table(
         "webhook_cursors",
-        sa.Column("workspace", sa.String(), nullable=False),
-        sa.Column("webhook_id", sa.String(), nullable=False),
+        sa.Column("workspace", _WORD, nullable=False),
+        sa.Column("webhook_id", _WORD, nullable=False),
         sa.Column("seq", sa.BigInteger(), nullable=False),
         sa.Column("failures", sa.BigInteger(), nullable=False),
         sa.Column("next_try_at", sa.BigInteger(), nullable=True),
-        sa.Column("last_error", sa.String(), nullable=False),
+        sa.Column("last_error", _WORD, nullable=False),
         sa.CheckConstraint("failures >= 0", name="ck_webhook_cursors_failures"),
         sa.PrimaryKeyConstraint("workspace", "webhook_id", name="pk_webhook_cursors"),
     )
