@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 
 from fairpool.app.sentences import Names, reason
 from fairpool.core.ids import PolicyId, PoolId, RequestId
-from fairpool.core.reasons import NEVER, Code, Reason
+from fairpool.core.reasons import NEVER, RIGHT_LOST, Code, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What the page says of a code. numbers: those of the example, in thousandths."""
+    """What the page says of a code. numbers, name: those of the example; numbers in thousandths."""
 
     means: str
     do: str
     numbers: dict[str, int] = field(default_factory=dict)
+    name: str = ""
 
 
 TOLD = {
@@ -104,6 +105,39 @@ TOLD = {
         means="The request has waited for its `wait_timeout_s` and was rejected.",
         do="Submit it again with a longer one or none. `fairpool request describe` shows how long it waited.",
     ),
+    Code.POLICY_GONE: Told(
+        means="The policy through which the request waited was detached while it waited, and there was no other way. "
+        "What runs through such a policy goes on.",
+        do="Ask an administrator for a policy, or submit it again as a team that has one.",
+        name="team:nlp",
+    ),
+    Code.POLICY_OF_OTHERS: Told(
+        means="The policy through which the request waited speaks of somebody else now: it was given to another team, "
+        "or whoever made the request has left the team. What runs already goes on.",
+        do="Submit it again as a team that has a policy; a team's members get its rights at their next request.",
+        name="team:nlp",
+    ),
+    Code.PROFILE_GONE: Told(
+        means="The profile that the request asked for was deleted while it waited.",
+        do="Ask for another profile: `fairpool profile list`.",
+        name="a100-half",
+    ),
+    Code.PROFILE_WITHDRAWN: Told(
+        means="The profile is still there, but the policy does not offer it on this pool any more, or it names other "
+        "pools now.",
+        do="Ask for a profile that is offered to you, or for its demand without naming a profile.",
+        name="a100-half",
+    ),
+    Code.POOL_OUT_OF_REACH: Told(
+        means="The pool names the components whose work it takes, and that of this request is none of them any more.",
+        do="Run on a component that the pool takes: `fairpool pool describe`.",
+        name="training",
+    ),
+    Code.POOL_GONE: Told(
+        means="The pool was deleted, or is called otherwise, and there was no other way. What runs there goes on.",
+        do="Submit it again for a pool that is there: `fairpool pool list`.",
+        name="training",
+    ),
 }
 
 
@@ -133,6 +167,7 @@ def example(code: Code) -> str:
         used=numbers.get("used"),
         reserved=numbers.get("reserved"),
         limit=numbers.get("limit"),
+        name=TOLD[code].name,
     )
     return f"`{reason(fact, Names({'p1': 'training'}, {'p2': 'team:vision'}))}`"
 
@@ -140,4 +175,8 @@ def example(code: Code) -> str:
 def _when(code: Code) -> str:
     if code is Code.WAIT_TIMEOUT:
         return "rejected: waited too long"
+    if code in RIGHT_LOST:
+        return "cancelled: the right that it waited by is gone"
+    if code is Code.POOL_GONE:
+        return "rejected: what it waited for is gone"
     return "never: this candidate is impossible" if code in NEVER else "not yet: it waits"

@@ -180,4 +180,5 @@ class Life:
 
 def _finals(plan: Plan) -> dict[RequestId, Status]:
     finished = {finish.request: finish.status for finish in plan.finishes}
+    finished |= {cancel.request: Status.CANCELLED for cancel in plan.cancels}
     return finished | {reject.request: Status.REJECTED for reject in plan.rejects}

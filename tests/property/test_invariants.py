@@ -31,7 +31,7 @@ randoms = st.randoms(use_true_random=False)
 
 def changes(made: Plan) -> tuple[object, ...]:
     """What a plan changes; when to look again may differ between a world and one restored from its snapshot."""
-    return (made.finishes, made.rejects, made.grants, made.evictions, made.claims, made.unclaims)
+    return (made.finishes, made.rejects, made.cancels, made.grants, made.evictions, made.claims, made.unclaims)
 
 
 def settle(world: World, now: Instant) -> None:
@@ -198,6 +198,8 @@ def test_the_order_in_which_rules_arrived_changes_nothing() -> None:
             other.apply(ev.PoolSet(pool=pool), START)
         for policy in reversed(snapshot.policies):
             other.apply(ev.PolicySet(policy=policy), START)
+        for profile in reversed(snapshot.profiles):
+            other.apply(ev.ProfileSet(profile=profile), START)
         requests = [make_request(rng, number, START) for number in range(12)]
         for request in requests:
             world.apply(ev.Submitted(request=request), START)

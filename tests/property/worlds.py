@@ -8,14 +8,15 @@ from random import Random
 
 from fairpool.core import events as ev
 from fairpool.core.errors import InvalidRules
-from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
-from fairpool.core.policies import Policy, Subject
+from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, ProfileId, RequestId
+from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import Node, NodeState, Ordering, Placement, Pool, nominal_capacity
 from fairpool.core.requests import Demand, Request, Status
 from fairpool.core.world import World
 
 START = Instant(0)
 TEAMS = 4
+PROFILES = ("half", "one")
 ENDS = (Status.RELEASED, Status.EXPIRED, Status.CANCELLED)
 
 
@@ -29,7 +30,20 @@ def make_world(rng: Random) -> World:
         for team in range(rng.randint(1, TEAMS)):
             if rng.random() < 0.8:
                 world.apply(ev.PolicySet(policy=_policy(rng, pool, team, left)), START)
+    for name in PROFILES:
+        if rng.random() < 0.5:
+            world.apply(ev.ProfileSet(profile=_profile(rng, world, name)), START)
     return world
+
+
+def _profile(rng: Random, world: World, name: str) -> Profile:
+    pools = sorted(pool.name for pool in world.pools.values())
+    return Profile(
+        id=ProfileId(name),
+        name=name,
+        demand=(("gpu", 500 if name == "half" else 1000),),
+        pools=tuple(rng.sample(pools, rng.randint(1, len(pools)))),
+    )
 
 
 def _pool(rng: Random, name: str) -> Pool:
@@ -75,6 +89,7 @@ def _policy(rng: Random, pool: Pool, team: int, left: dict[str, int]) -> Policy:
         dedicated=rng.random() < 0.15,
         grace_s=rng.choice([0, 3, 30]),
         min_runtime_s=rng.choice([0, 0, 0, 4]),
+        profiles=None if rng.random() < 0.8 else (rng.choice(PROFILES),),
     )
 
 
@@ -88,14 +103,21 @@ def make_request(rng: Random, number: int, now: Instant) -> Request:
         parts = (amounts, (("gpu", 1000),))
     return Request(
         id=RequestId(f"r{number:05d}"),
-        subjects=(Subject.parse(f"team:t{rng.randrange(TEAMS)}"),),
+        subjects=_subjects(rng),
         demand=Demand(parts),
         queued_at=now,
         preemptible=rng.random() < 0.8,
         priority=rng.choice([0, 0, 0, 1, -1]),
         max_runtime_s=rng.choice([None, None, 2, 10, 100]),
         wait_timeout_s=rng.choice([None] * 6 + [5]),
+        profile=rng.choice(PROFILES) if rng.random() < 0.15 else "",
+        pool=rng.choice(["p0", "p1"]) if rng.random() < 0.05 else "",
     )
+
+
+def _subjects(rng: Random) -> tuple[Subject, ...]:
+    teams = rng.sample(range(TEAMS), 2 if rng.random() < 0.15 else 1)
+    return tuple(Subject.parse(f"team:t{team}") for team in teams)
 
 
 def live(rng: Random, world: World, steps: int) -> Iterator[Instant]:
@@ -112,7 +134,9 @@ def live(rng: Random, world: World, steps: int) -> Iterator[Instant]:
             world.apply(ev.Ended(request=request, how=rng.choice(ENDS)), now)
         elif kind < 0.8 and world.queued:
             world.apply(ev.Ended(request=rng.choice(sorted(world.queued)), how=Status.CANCELLED), now)
-        elif kind < 0.92:
+        elif kind < 0.85 and world.queued:
+            world.apply(_redirected(rng, world), now)
+        elif kind < 0.93:
             now = Instant(now + rng.choice([1, 2, 5, 30]) * SECOND)
         else:
             change_rules(rng, world, now)
@@ -125,7 +149,9 @@ def change_rules(rng: Random, world: World, now: Instant) -> None:
     policies = sorted((p for p in world.policies.values() if p.pool == pool.id), key=lambda policy: policy.id)
     kind = rng.random()
     event: ev.Event | None = None
-    if kind < 0.5 and pool.nodes:
+    if rng.random() < 0.4:
+        event = change_rights(rng, world)
+    elif kind < 0.5 and pool.nodes:
         chosen = rng.choice(pool.nodes).name
         state = rng.choice(list(NodeState))
         nodes = tuple(replace(node, state=state) if node.name == chosen else node for node in pool.nodes)
@@ -146,3 +172,44 @@ def change_rules(rng: Random, world: World, now: Instant) -> None:
             world.apply(event, now)
         except InvalidRules:
             return  # reservations over a falling capacity and the like: refused, and nothing has changed
+
+
+def change_rights(rng: Random, world: World) -> ev.RuleEvent | ev.Together:
+    """Policies are given to others, profiles appear, change and go, pools are renamed together with what asks for
+    them."""
+    kind = rng.random()
+    policies = [world.policies[policy] for policy in sorted(world.policies)]
+    if kind < 0.4 and policies:
+        other = Subject.parse(f"team:t{rng.randrange(TEAMS + 1)}")
+        return ev.PolicySet(policy=replace(rng.choice(policies), subject=other))
+    if kind < 0.6:
+        return ev.ProfileSet(profile=_profile(rng, world, rng.choice(PROFILES)))
+    if kind < 0.7 and world.profiles:
+        return ev.ProfileDropped(name=rng.choice(sorted(world.profiles)))
+    if kind < 0.85 and policies:
+        return ev.PolicySet(policy=replace(rng.choice(policies), profiles=rng.choice([None, ("half",), ("one",)])))
+    return _renamed(rng, world)
+
+
+def _renamed(rng: Random, world: World) -> ev.Together:
+    pool = world.pools[rng.choice(sorted(world.pools))]
+    name = f"{pool.name}x" if len(pool.name) < 5 else str(pool.id)
+    asking = [replace(request, pool=name) for _, request in sorted(world.queued.items()) if request.pool == pool.name]
+    profiles = [
+        replace(profile, pools=tuple(name if each == pool.name else each for each in profile.pools))
+        for profile in world.profiles.values()
+    ]
+    return ev.Together(
+        events=(
+            *(ev.Redirected(request=request) for request in asking),
+            ev.PoolSet(pool=replace(pool, name=name)),
+            *(ev.ProfileSet(profile=profile) for profile in profiles),
+        )
+    )
+
+
+def _redirected(rng: Random, world: World) -> ev.Redirected:
+    """Mostly of one that waits; of one that runs too."""
+    live = [*sorted(world.queued), *sorted(world.allocations)[:2]]
+    request = world.request(rng.choice(live))
+    return ev.Redirected(request=replace(request, subjects=_subjects(rng), profile=rng.choice([request.profile, ""])))

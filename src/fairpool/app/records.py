@@ -163,7 +163,8 @@ class State:
     version: counts the changes from 1; it is the ETag.
     grant: None until it is granted, and for one that ended without a grant; kept when it ends.
     claim: what evictions under way are freeing for it (only while it is queued).
-    reasons: why it was rejected. ended_by: who or what ended it ("owner", "alice", "lease lapsed", a request id).
+    reasons: why it was rejected, or what went that it waited for. ended_by: who or what ended it ("owner", "alice",
+        "lease lapsed", a request id).
     """
 
     status: Status

@@ -84,6 +84,18 @@ def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code o
             return f"pool {pool} is being drained and grants nothing"
         case Code.WAIT_TIMEOUT:
             return "it has waited as long as it was willing to"
+        case Code.POLICY_GONE:
+            return f"the policy of {fact.name} on pool {pool} is no more"
+        case Code.POLICY_OF_OTHERS:
+            return f"it waited as {fact.name}, and that policy on pool {pool} no longer speaks of it"
+        case Code.PROFILE_GONE:
+            return f"profile {fact.name} is no more"
+        case Code.PROFILE_WITHDRAWN:
+            return f"profile {fact.name} is no longer offered on pool {pool} by the policy of {who}"
+        case Code.POOL_OUT_OF_REACH:
+            return f"pool {fact.name} no longer takes work of the component that it runs on"
+        case Code.POOL_GONE:
+            return f"pool {fact.name} is no more"
 
 
 def summary(explanation: Explanation, names: Names) -> str:
@@ -100,6 +112,8 @@ def summary(explanation: Explanation, names: Names) -> str:
         return f"waits, {ordinal(best.position)} in line for pool {names.pool(best.pool)}: {told}"
     if explanation.status is Status.REJECTED:
         return "can never run: " + "; ".join(reason(fact, names) for fact in explanation.reasons)
+    if explanation.status is Status.CANCELLED and explanation.reasons:
+        return "has lost its right to wait: " + "; ".join(reason(fact, names) for fact in explanation.reasons)
     if explanation.status is Status.PREEMPTING and explanation.eviction is not None:
         return f"has been told to let go ({explanation.eviction.because.value})"
     if held is not None and held.pool is not None:

@@ -24,6 +24,7 @@ from fairpool.app.records import (
 from fairpool.core.events import Event
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.plan import Evict, Plan
+from fairpool.core.reasons import Reason
 from fairpool.core.requests import Eviction, Request, Status
 from fairpool.core.world import World
 
@@ -197,10 +198,9 @@ class Transaction:
         for finish in plan.finishes:
             self.end(finish.request, finish.status, cause="grace period over", ended_by=SCHEDULER)
         for reject in plan.rejects:
-            record = self.memory.live[reject.request]
-            self.memory.live[reject.request] = replace(record, state=replace(record.state, reasons=reject.reasons))
-            codes = ", ".join(sorted({reason.code.value for reason in reject.reasons}))
-            self.end(reject.request, Status.REJECTED, cause=codes, ended_by=SCHEDULER)
+            self._ended_for(reject.request, Status.REJECTED, reject.reasons)
+        for cancel in plan.cancels:
+            self._ended_for(cancel.request, Status.CANCELLED, cancel.reasons)
         for grant in plan.grants:
             self._granted(grant.request)
         for evict in plan.evictions:
@@ -212,6 +212,12 @@ class Transaction:
             waiting = self.memory.live.get(request)
             if waiting is not None and waiting.state.claim is not None:
                 self.restate(request, replace(waiting.state, claim=None), cause="")
+
+    def _ended_for(self, request: RequestId, status: Status, reasons: tuple[Reason, ...]) -> None:
+        record = self.memory.live[request]
+        self.memory.live[request] = replace(record, state=replace(record.state, reasons=reasons))
+        codes = ", ".join(sorted({reason.code.value for reason in reasons}))
+        self.end(request, status, cause=codes, ended_by=SCHEDULER)
 
     def _granted(self, request: RequestId) -> None:
         held = self.world.allocations[request]

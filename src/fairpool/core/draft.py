@@ -6,7 +6,7 @@ from fairpool.core.books import PoolBooks
 from fairpool.core.eviction import Victims
 from fairpool.core.feasibility import own_obstacle, room
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
-from fairpool.core.plan import Claim, Evict, Finish, Grant, Hold, Plan, Reject
+from fairpool.core.plan import Cancel, Claim, Evict, Finish, Grant, Hold, Plan, Reject
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Because, Eviction, PartPlacement, Request
 from fairpool.core.shares import PolicyBooks
@@ -27,6 +27,7 @@ class Draft:
         self.stood_first: dict[PoolId, RequestId] = {}  # who kept capacity from others in a pool by waiting there
         self.finishes: list[Finish] = []
         self.rejects: list[Reject] = []
+        self.cancels: list[Cancel] = []
         self.grants: list[Grant] = []
         self.evictions: list[Evict] = []
         self.claims: dict[RequestId, Claim] = {}
@@ -39,6 +40,7 @@ class Draft:
             at=self.now,
             finishes=tuple(self.finishes),
             rejects=tuple(self.rejects),
+            cancels=tuple(self.cancels),
             grants=tuple(self.grants),
             evictions=tuple(self.evictions),
             claims=tuple(self.claims.values()),

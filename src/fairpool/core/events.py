@@ -30,6 +30,17 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Redirected:
+    """A live request is made as others, or asks for its profile or pool by another name: somebody joined or left a
+    team, something was renamed. It keeps its id, the time it was first queued, and its place.
+
+    request: the same request but for `subjects`, `profile` and `pool`. What one that runs already holds stays as it is.
+    """
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSet:
     """A pool appears, or takes the place of the one with the same id: capacity, nodes, node states, settings."""
 
@@ -52,7 +63,8 @@ class BorrowersEvicted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet:
-    """A policy appears, or takes the place of the one with the same id."""
+    """A policy appears, or takes the place of the one with the same id. It may speak of another subject than before:
+    its queued requests are checked again, and what runs through it goes on and counts as before."""
 
     policy: Policy
 
@@ -85,9 +97,8 @@ class SettingsChanged:
     require_policy: bool
 
 
-Event = (
-    Submitted
-    | Ended
+RuleEvent = (
+    Redirected
     | PoolSet
     | PoolDropped
     | BorrowersEvicted
@@ -97,6 +108,21 @@ Event = (
     | ProfileDropped
     | SettingsChanged
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Several changes of the rules at once, in this order, all or none.
+
+    What lies between them is seen by nobody: numbers are checked against each other only when all have happened, and
+    queued requests are looked at once, at the end. So reservations can be exchanged, and a pool renamed together with
+    the requests that ask for it, which keep even what is being freed for them.
+    """
+
+    events: tuple[RuleEvent, ...]
+
+
+Event = Submitted | Ended | RuleEvent | Together
 
 
 class Transition(NamedTuple):

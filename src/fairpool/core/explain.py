@@ -79,8 +79,8 @@ class Explanation:
 
     status: of a request that is only checked, the one that it would have at once.
     allocation: what it holds, or would hold at once.
-    reasons: of a rejected request why never; of a waiting one the distinct reasons over its candidates, and per refused
-        candidate why it is none.
+    reasons: of a rejected request why never; of one that loses its right what went; of a waiting one the distinct
+        reasons over its candidates. refused: per candidate that is none, why.
     starts_if_preemptible: a firm request waits, and would start now if it could be interrupted.
     """
 
@@ -136,17 +136,19 @@ def positions(world: World, request_id: RequestId) -> dict[PoolId, int]:
 
 
 def _outcome(world: World, request: Request, outcome: Plan) -> Explanation:
-    """What becomes of a request at once: granted, or rejected."""
+    """What becomes of a request at once: granted, rejected, or cancelled."""
     held = world.allocations.get(request.id)
     if held is not None:
         return Explanation(request=request, status=Status.ALLOCATED, allocation=held)
+    for cancel in outcome.cancels:
+        if cancel.request == request.id:
+            return Explanation(request=request, status=Status.CANCELLED, reasons=cancel.reasons)
     reasons = tuple(reason for reject in outcome.rejects if reject.request == request.id for reason in reject.reasons)
     return Explanation(request=request, status=Status.REJECTED, reasons=reasons)
 
 
 def _waiting(world: World, request: Request, outcome: Plan, now: Instant) -> Explanation:
     holds = {hold.pool: hold for hold in outcome.holds}
-    origin = Origin(request.subjects, request.profile, request.pool)
     views = tuple(
         _candidate_view(world, request, candidate, holds.get(candidate.pool), now)
         for candidate in _candidates(world, request)
@@ -155,7 +157,7 @@ def _waiting(world: World, request: Request, outcome: Plan, now: Instant) -> Exp
         request=request,
         status=Status.QUEUED,
         candidates=views,
-        refused=world.routes.find(origin, request.demand, request.preemptible).refusals,
+        refused=world.routes.find(Origin.of(request), request.demand, request.preemptible).refusals,
         reasons=tuple(reason for view in views for reason in view.reasons),
         eviction=_eviction_for(world, request),
         estimate=estimate_start(world, request.id, now),

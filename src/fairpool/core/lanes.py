@@ -115,9 +115,9 @@ def _claimants_elsewhere(pool: PoolBooks, queue: Queue) -> dict[PolicyId, list[R
         home = queue.home(request.id)
         if home is None or request.id in pool.claims:
             continue
+        alone = RequestClass(home.key)  # one for all of its candidates here: granted through one, it has left them all
+        alone.add(request)
         for candidate in home.key.candidates:
             if candidate.pool == pool.pool.id:
-                alone = RequestClass(home.key)
-                alone.add(request)
                 found.setdefault(candidate.policy, []).append(alone)
     return found

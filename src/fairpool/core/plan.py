@@ -26,6 +26,14 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """A queued request that has lost its last right to wait by a change of the rules (S17)."""
+
+    request: RequestId
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """A queued request that starts: `allocation` names pool, policy, nodes and devices."""
 
@@ -81,6 +89,7 @@ class Plan:
     at: Instant
     finishes: tuple[Finish, ...] = ()
     rejects: tuple[Reject, ...] = ()
+    cancels: tuple[Cancel, ...] = ()
     grants: tuple[Grant, ...] = ()
     evictions: tuple[Evict, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -91,4 +100,5 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether it changes nothing. Holds do not count: they are a view, not a change."""
-        return not (self.finishes or self.rejects or self.grants or self.evictions or self.claims or self.unclaims)
+        ends = self.finishes or self.rejects or self.cancels
+        return not (ends or self.grants or self.evictions or self.claims or self.unclaims)

@@ -12,8 +12,8 @@ from fairpool.core.feasibility import amounts_fit_after, reservation_in_use
 from fairpool.core.ids import Instant, PoolId
 from fairpool.core.ordering import rank, standing
 from fairpool.core.passes import PoolPass
-from fairpool.core.plan import Claim, Finish, Plan, Reject
-from fairpool.core.reasons import Code, Reason
+from fairpool.core.plan import Cancel, Claim, Finish, Plan, Reject
+from fairpool.core.reasons import RIGHT_LOST, Code, Reason
 from fairpool.core.requests import Because, Request, Status
 from fairpool.core.shares import PolicyBooks
 from fairpool.core.waiting import Candidate, Origin
@@ -40,8 +40,8 @@ class _Decision:
     def run(self) -> Plan:
         # 1 what time has ended: grace periods and waits
         self._end_what_is_over()
-        # 2 what can never run, and what nobody governs
-        self._reject_hopeless()
+        # 2 what can never run or may wait no more, and what nobody governs
+        self._end_hopeless()
         self._start_ungoverned()
         # 3 what is kept where pools or policies changed, and what operators asked for
         self._place_loose_claims()
@@ -71,12 +71,17 @@ class _Decision:
             if pool in world.books:
                 world.touched.add(pool)
 
-    def _reject_hopeless(self) -> None:
+    def _end_hopeless(self) -> None:
+        """S17: whoever lost every right it had is cancelled, the others without a candidate are rejected."""
         for request in sorted(self.world.queue.hopeless.values(), key=lambda request: request.id):
-            origin = Origin(request.subjects, request.profile, request.pool)
-            reasons = self.world.routes.find(origin, request.demand, request.preemptible).refusals
+            lapsed = self.world.queue.lapsed.get(request.id, ())
+            refusals = self.world.routes.find(Origin.of(request), request.demand, request.preemptible).refusals
             self.world.dequeue(request.id)
-            self.draft.rejects.append(Reject(request=request.id, reasons=reasons))
+            if lapsed and all(reason.code in RIGHT_LOST for reason in lapsed):
+                self.draft.cancels.append(Cancel(request=request.id, reasons=lapsed))
+            else:
+                others = [reason for reason in refusals if not lapsed or reason.code is not Code.NO_POLICY]
+                self.draft.rejects.append(Reject(request=request.id, reasons=tuple(dict.fromkeys((*lapsed, *others)))))
 
     def _start_ungoverned(self) -> None:
         for request in sorted(self.world.queue.ungoverned.values(), key=lambda request: request.id):

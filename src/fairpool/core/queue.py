@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from fairpool.core.errors import UnknownObject
 from fairpool.core.ids import PolicyId, PoolId, RequestId
 from fairpool.core.journal import Journal
+from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
 from fairpool.core.routes import Routes
 from fairpool.core.waiting import ClassKey, Origin, Place, RequestClass, runtime_magnitude
@@ -26,6 +27,7 @@ class Queue:
         self.claimants: dict[RequestId, Request] = {}
         self.hopeless: dict[RequestId, Request] = {}  # the next decision rejects them
         self.ungoverned: dict[RequestId, Request] = {}  # the next decision starts them
+        self.lapsed: dict[RequestId, tuple[Reason, ...]] = {}  # what changes of the rules took from hopeless ones (S17)
 
     def __len__(self) -> int:
         return len(self._home)
@@ -65,8 +67,9 @@ class Queue:
         return [pools for pools, classes in self._preferences.items() if any(home.members for home in classes)]
 
     def add(self, request: Request) -> RequestClass | None:
-        """Queue a request where the rules say."""
-        origin = Origin(request.subjects, request.profile, request.pool)
+        """Queue a request where the rules say. One that has lost what it waited for starts nowhere, not even
+        ungoverned: deleting a policy sets nobody free."""
+        origin = Origin.of(request)
         route = self._routes.find(origin, request.demand, request.preemptible)
         home = None
         if route.candidates:
@@ -75,7 +78,7 @@ class Queue:
             )
             home.origins[origin] = None
             home.add(request)
-        elif route.ungoverned:
+        elif route.ungoverned and request.id not in self.lapsed:
             self.ungoverned[request.id] = request
         else:
             self.hopeless[request.id] = request
@@ -118,6 +121,7 @@ class Queue:
         assert old is not None
         request = self.claimants.pop(request_id)
         home = self._home[request_id] = self._class(old.key)
+        home.origins[Origin.of(request)] = None  # the class may be a new one: its last member may have left meanwhile
         home.add(request)
         if self._journal.active:
             self._journal.record(lambda: self._swap_out(request, home))

@@ -9,7 +9,8 @@ from fairpool.core.ids import PolicyId, PoolId, RequestId
 
 
 class Code(StrEnum):
-    """The reason codes. The first seven mean never (S16), WAIT_TIMEOUT ends a wait (S36), the rest mean not yet."""
+    """The reason codes. Those of `NEVER` mean never (S16), those of `LAPSED` that a change of the rules took away what
+    a queued request waited for (S17), WAIT_TIMEOUT ends a wait (S36), the rest mean not yet."""
 
     KEY_NOT_IN_POOL = "KEY_NOT_IN_POOL"
     EXCEEDS_POOL_CAPACITY = "EXCEEDS_POOL_CAPACITY"
@@ -28,6 +29,12 @@ class Code(StrEnum):
     POOL_OVER_CAPACITY = "POOL_OVER_CAPACITY"
     POOL_DRAINING = "POOL_DRAINING"
     WAIT_TIMEOUT = "WAIT_TIMEOUT"
+    POLICY_GONE = "POLICY_GONE"
+    POLICY_OF_OTHERS = "POLICY_OF_OTHERS"
+    PROFILE_GONE = "PROFILE_GONE"
+    PROFILE_WITHDRAWN = "PROFILE_WITHDRAWN"
+    POOL_OUT_OF_REACH = "POOL_OUT_OF_REACH"
+    POOL_GONE = "POOL_GONE"
 
 
 NEVER = frozenset(
@@ -43,6 +50,21 @@ NEVER = frozenset(
 )
 """Codes that make a candidate impossible rather than busy."""
 
+RIGHT_LOST = frozenset(
+    {
+        Code.POLICY_GONE,
+        Code.POLICY_OF_OTHERS,
+        Code.PROFILE_GONE,
+        Code.PROFILE_WITHDRAWN,
+        Code.POOL_OUT_OF_REACH,
+    }
+)
+"""Codes of a right that a queued request had and lost: with its last one it is cancelled (S17)."""
+
+LAPSED = RIGHT_LOST | {Code.POOL_GONE}
+"""Codes of what a queued request waited for and is there no more. A pool that goes takes nobody's right away: what is
+left without any is rejected (S10)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
@@ -51,6 +73,7 @@ class Reason:
     possible: the most that could be asked for here (the capacity, the limit, the reservation, the largest node).
     blocker: the request that capacity is held or kept for, where that is what stands in the way.
     degraded: the pool has nodes that are not ready, so that less is there than was promised (S6).
+    name: how that was called which is there no more (`LAPSED`): the policy's subject, the profile, the pool.
     """
 
     code: Code
@@ -65,3 +88,4 @@ class Reason:
     limit: int | None = None
     blocker: RequestId | None = None
     degraded: bool = False
+    name: str = ""

@@ -5,31 +5,22 @@ Rare, so these may cost what they touch: a pool's allocations, the queued reques
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from fairpool.core import events as ev
 from fairpool.core.books import PoolBooks
-from fairpool.core.errors import UnknownObject
 from fairpool.core.ids import PolicyId, PoolId, RequestId
+from fairpool.core.lapses import Before, lapses
 from fairpool.core.plan import Claim
-from fairpool.core.policies import Policy, check_rules
+from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool
 from fairpool.core.queue import Queue
 from fairpool.core.requests import Allocation, Request
 from fairpool.core.routes import Routes
+from fairpool.core.rule_checks import check_changes
 from fairpool.core.waiting import Candidate, Origin
-
-RuleEvent = (
-    ev.PoolSet
-    | ev.PoolDropped
-    | ev.BorrowersEvicted
-    | ev.PolicySet
-    | ev.PolicyDropped
-    | ev.ProfileSet
-    | ev.ProfileDropped
-    | ev.SettingsChanged
-)
 
 
 class Ruled(Protocol):
@@ -40,6 +31,13 @@ class Ruled(Protocol):
     queue: Queue
     touched: set[PoolId]
     loose: dict[RequestId, Claim]
+
+    @property
+    def allocations(self) -> Mapping[RequestId, Allocation]:
+        """See `World`."""
+
+    def request(self, request: RequestId) -> Request:
+        """See `World`."""
 
     def hold(self, allocation: Allocation) -> None:
         """See `World`."""
@@ -57,15 +55,34 @@ class Ruled(Protocol):
         """See `World`."""
 
 
-def change_rules(world: Ruled, event: RuleEvent) -> None:
-    """Let a change of the rules happen, or raise InvalidRules or UnknownObject and change nothing."""
+def change_rules(world: Ruled, event: ev.RuleEvent | ev.Together) -> None:
+    """Let a change of the rules happen, or raise InvalidRules, InvalidInput or UnknownObject and change nothing."""
+    events = event.events if isinstance(event, ev.Together) else (event,)
+    check_changes(world, events)
+    before = Before.of(world.routes, world.books)
+    redirected: dict[RequestId, Request] = {}
+    for each in events:
+        if isinstance(each, ev.Redirected):
+            redirected[each.request.id] = each.request
+        else:
+            _change(world, each)
+    if any(not isinstance(each, ev.BorrowersEvicted | ev.Redirected) for each in events):
+        world.routes.forget()
+        _look_again(world, before, without=redirected)
+        for books in world.books.values():
+            books.excuse()
+    for request in redirected.values():
+        _redirect(world, before, request)
+
+
+def _change(world: Ruled, event: ev.RuleEvent) -> None:
     match event:
         case ev.PoolSet():
             _set_pool(world, event.pool)
         case ev.PoolDropped():
             _drop_pool(world, event.pool)
         case ev.BorrowersEvicted():
-            _pool(world, event.pool).evict_borrowers = True
+            world.books[event.pool].evict_borrowers = True
             world.touched.add(event.pool)
         case ev.PolicySet():
             _set_policy(world, event.policy)
@@ -74,20 +91,11 @@ def change_rules(world: Ruled, event: RuleEvent) -> None:
         case ev.ProfileSet():
             world.routes.profiles[event.profile.name] = event.profile
         case ev.ProfileDropped():
-            if world.routes.profiles.pop(event.name, None) is None:
-                raise UnknownObject("profile", event.name)
+            del world.routes.profiles[event.name]
         case ev.SettingsChanged():
             world.routes.require_policy = event.require_policy
-    if not isinstance(event, ev.BorrowersEvicted):
-        _look_again(world)
-        for books in world.books.values():
-            books.excuse()
-
-
-def _pool(world: Ruled, pool: PoolId) -> PoolBooks:
-    if pool not in world.books:
-        raise UnknownObject("pool", pool)
-    return world.books[pool]
+        case ev.Redirected():
+            raise AssertionError("redirected requests are looked at when the rules have changed")
 
 
 def _policies_of(world: Ruled, pool: PoolId) -> list[Policy]:
@@ -96,7 +104,6 @@ def _policies_of(world: Ruled, pool: PoolId) -> list[Policy]:
 
 def _set_pool(world: Ruled, pool: Pool) -> None:
     policies = _policies_of(world, pool.id)
-    check_rules(pool, policies)
     old = world.books.get(pool.id)
     if old is not None:
         world.loosen_claims(pool.id)
@@ -111,7 +118,7 @@ def _set_pool(world: Ruled, pool: Pool) -> None:
 
 
 def _drop_pool(world: Ruled, pool: PoolId) -> None:
-    books = _pool(world, pool)
+    books = world.books[pool]
     world.loosen_claims(pool)
     for request in [request for request, claim in world.loose.items() if claim.pool == pool]:
         world.drop_claim(request)
@@ -126,9 +133,7 @@ def _drop_pool(world: Ruled, pool: PoolId) -> None:
 
 
 def _set_policy(world: Ruled, policy: Policy) -> None:
-    books = _pool(world, policy.pool)
-    others = [other for other in _policies_of(world, policy.pool) if other.id != policy.id]
-    check_rules(books.pool, [*others, policy])
+    books = world.books[policy.pool]
     old = world.routes.policies.get(policy.id)
     if old is not None and old.pool != policy.pool:
         _drop_policy(world, policy.id)
@@ -146,31 +151,52 @@ def _drop_policy(world: Ruled, policy: PolicyId) -> None:
     world.touched.add(pool)
 
 
-def _look_again(world: Ruled) -> None:
+def _look_again(world: Ruled, before: Before, *, without: Container[RequestId]) -> None:
     """S17: a later change of pools or policies checks queued requests the same way as submitting them did."""
-    world.routes.forget()
     for request in list(world.queue.claimants.values()):
-        _rehome_claimant(world, request)
+        if request.id not in without:
+            _rehome_claimant(world, before, request)
     for request in world.queue.stale():
-        world.queue.remove(request.id)
-        home = world.queue.add(request)
+        if request.id not in without:
+            _rehome(world, before, request)
+
+
+def _redirect(world: Ruled, before: Before, request: Request) -> None:
+    held = world.allocations.get(request.id)
+    if held is not None:
+        world.let_go(request.id)
+        world.hold(replace(held, request=request))
+    elif request.id in world.queue.claimants:
+        _rehome_claimant(world, before, request)
+    else:
+        _rehome(world, before, request)
+
+
+def _rehome(world: Ruled, before: Before, request: Request) -> None:
+    """Queue a request where the rules say now. Whoever it may have kept waiting in its old pools is looked at too."""
+    queue, old = world.queue, world.queue.home(request.id)
+    queue.remove(request.id)
+    if world.routes.find(Origin.of(request), request.demand, request.preemptible).candidates:
+        queue.lapsed.pop(request.id, None)
+    elif old is not None:
+        lost = lapses(before, world.routes, world.books, request, old.key.candidates)
+        if lost:
+            queue.lapsed[request.id] = lost
+    for home in (old, queue.add(request)):
         if home is not None:
             world.touched.update(candidate.pool for candidate in home.key.candidates)
 
 
-def _rehome_claimant(world: Ruled, request: Request) -> None:
+def _rehome_claimant(world: Ruled, before: Before, request: Request) -> None:
     """A request keeps its claim through a change of the rules as long as it still may go where the claim is."""
-    origin = Origin(request.subjects, request.profile, request.pool)
-    candidates = world.routes.find(origin, request.demand, request.preemptible).candidates
+    candidates = world.routes.find(Origin.of(request), request.demand, request.preemptible).candidates
     home, claim = world.queue.home(request.id), world.claim_of(request.id)
     assert home is not None
     assert claim is not None
-    if candidates == home.key.candidates:
+    if candidates == home.key.candidates and request == world.queue.request(request.id):
         return
     world.drop_claim(request.id)
-    world.queue.remove(request.id)
-    world.queue.add(request)
-    world.touched.update(candidate.pool for candidate in candidates)
+    _rehome(world, before, request)
     if Candidate(claim.policy, claim.pool) in candidates:
         world.queue.set_claimant(request.id)
         world.loose[request.id] = claim

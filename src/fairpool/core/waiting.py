@@ -29,6 +29,11 @@ class Origin(NamedTuple):
     profile: str
     pool: str
 
+    @classmethod
+    def of(cls, request: Request) -> Origin:
+        """That of a request."""
+        return cls(request.subjects, request.profile, request.pool)
+
 
 class Route(NamedTuple):
     """Where requests of one origin and demand can go: in order of preference, and why nowhere else."""

@@ -23,6 +23,7 @@ from fairpool.core.plan import Claim
 from fairpool.core.policies import Policy, Profile
 from fairpool.core.pools import Pool
 from fairpool.core.queue import Queue
+from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Eviction, Request, Status
 from fairpool.core.routes import Routes
 from fairpool.core.rules import change_rules
@@ -32,8 +33,9 @@ from fairpool.core.rules import change_rules
 class Snapshot:
     """A world as values: what a store keeps, and all that is needed to go on exactly as before.
 
-    loose, evict_borrowers: what the next decision has still to do, claims to place anew and pools in which an operator
-    evicts what capacity no longer covers (S9). Both are empty after a decision, which is when a store writes.
+    loose, evict_borrowers, lapsed: what the next decision has still to do: claims to place anew, pools in which an
+    operator evicts what capacity no longer covers (S9), and what went of queued requests that lost every right (S17).
+    All are empty after a decision, which is when a store writes.
     """
 
     pools: tuple[Pool, ...] = ()
@@ -46,6 +48,7 @@ class Snapshot:
     sequence: int = 0
     loose: tuple[RequestId, ...] = ()
     evict_borrowers: tuple[PoolId, ...] = ()
+    lapsed: tuple[tuple[RequestId, tuple[Reason, ...]], ...] = ()
 
 
 class World:
@@ -145,6 +148,7 @@ class World:
             sequence=self.sequence,
             loose=tuple(sorted(self.loose)),
             evict_borrowers=tuple(pool for pool in sorted(self.books) if self.books[pool].evict_borrowers),
+            lapsed=tuple(sorted(self.queue.lapsed.items())),
         )
 
     @classmethod
@@ -163,6 +167,7 @@ class World:
             world.books[policy.pool].set_policy(policy)
         for allocation in snapshot.allocations:
             world.hold(allocation)
+        world.queue.lapsed.update(snapshot.lapsed)
         for request in snapshot.queued:
             world.enqueue(request)
         for claim in snapshot.claims:
@@ -183,12 +188,14 @@ class World:
     def what_if(self) -> Iterator[None]:
         """Undo at the end everything that is done inside; may be nested. Rules may not change inside: use `copy`."""
         touched, loose, sequence = set(self.touched), dict(self.loose), self.sequence
+        lapsed = dict(self.queue.lapsed)
         wishes = [books for books in self.books.values() if books.evict_borrowers]
         try:
             with self.journal.recording():
                 yield
         finally:
             self.touched, self.loose, self.sequence = touched, loose, sequence
+            self.queue.lapsed = lapsed
             for books in wishes:
                 books.evict_borrowers = True
 
@@ -208,7 +215,9 @@ class World:
         if request in self.queue.claimants:
             self.drop_claim(request)
         self._touch_candidates(request)
-        return self.queue.remove(request)
+        taken = self.queue.remove(request)
+        self.queue.lapsed.pop(request, None)
+        return taken
 
     def _touch_candidates(self, request: RequestId) -> None:
         home = self.queue.home(request)
@@ -298,7 +307,7 @@ class World:
     def apply(self, event: ev.Event, now: Instant) -> tuple[ev.Transition, ...]:
         """Let something happen. Returns the changes of status; what follows from them is for the planner to say.
 
-        Raises UnknownObject, InvalidInput or IllegalTransition, and has then changed nothing.
+        Raises UnknownObject, InvalidInput (InvalidRules) or IllegalTransition, and has then changed nothing.
         """
         match event:
             case ev.Submitted():

@@ -66,10 +66,9 @@ def _setup(found: dict[str, Item], names: Names) -> tuple[ev.Event, ...]:
         happen(ev.ProfileSet(profile=profile), item)
     for item in found["policies"].elements() if "policies" in found else ():
         policy = read_policy(item, names)
-        if policy.id in names.policies:
+        if (policy.pool, policy.subject) in names.policies:
             raise item.wrong(f"{policy.subject} already has a policy on pool {policy.pool!r} (S13)")
-        names.policies.add(policy.id)
-        happen(ev.PolicySet(policy=policy), item)
+        happen(ev.PolicySet(policy=names.identified(policy)), item)
     if "require_policy" in found:
         happen(ev.SettingsChanged(require_policy=found["require_policy"].flag()), found["require_policy"])
     return tuple(events)

@@ -97,8 +97,10 @@ def _place_aspects(run: Run, story: Story, wanted: ExpectRequest) -> Iterator[tu
     if wanted.pool is not None:
         yield "pool", wanted.pool, str(held.pool) if held is not None and held.pool is not None else "none"
     if wanted.policy is not None:
-        through = str(held.policy) if held is not None and held.policy is not None else "none"
-        yield "policy", str(wanted.policy), through.partition("/")[2] or through
+        through = held.policy if held is not None else None
+        policy = run.world.policies.get(through) if through is not None else None
+        known_as = through.partition("/")[2] if through is not None else "none"  # of one that was dropped
+        yield "policy", str(wanted.policy), str(policy.subject) if policy is not None else known_as
     if wanted.node is not None:
         yield "node", wanted.node, _names({part.node for part in parts}) or "none"
     if wanted.nodes is not None:
@@ -112,10 +114,10 @@ def _place_aspects(run: Run, story: Story, wanted: ExpectRequest) -> Iterator[tu
 
 
 def reasons_of(run: Run, story: Story) -> tuple[Reason, ...]:
-    """Why a request was rejected, or why it waits; () for any other."""
+    """Why a request was rejected or the rules cancelled it, or why it waits; () for any other."""
     if story.status is Status.QUEUED:
         return explain(run.world, story.id, run.now).reasons
-    return story.reasons if story.status is Status.REJECTED else ()
+    return story.reasons
 
 
 def _names(values: object) -> str:
@@ -145,8 +147,8 @@ def _about(run: Run, request: str) -> Iterator[str]:
         yield f"{request} had to let go for {story.eviction.cause or 'the operator'} ({story.eviction.because}{when})"
     if story.status is Status.QUEUED:
         yield from _about_waiting(request, explain(run.world, story.id, run.now))
-    elif story.status is Status.REJECTED:
-        yield from (f"{request} was rejected: {tell(reason)}" for reason in story.reasons)
+    elif story.reasons:
+        yield from (f"{request} was {story.status}: {tell(reason)}" for reason in story.reasons)
     elif story.allocation is not None:
         held = story.allocation
         since = f"at {held.granted_at / SECOND:g} s"
@@ -175,7 +177,7 @@ def tell(reason: Reason) -> str:
     }
     told = [f"{name} {amounts.show(value)}" for name, value in numbers.items() if value is not None]
     where = f" in {reason.pool}" if reason.pool else ""
-    who = [f"for {reason.blocker}"] if reason.blocker else []
+    who = [f"for {reason.blocker}"] if reason.blocker else [reason.name] if reason.name else []
     key = f" {reason.key}" if reason.key else ""
     detail = ", ".join([*told, *who])
     return f"{reason.code}{where}:{key} {detail}".rstrip(": ") if detail or key else f"{reason.code}{where}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairpool.core import amounts
 from fairpool.core.errors import InvalidInput
@@ -33,12 +33,20 @@ class Names:
 
     pools: dict[str, Pool] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
-    policies: set[PolicyId] = field(default_factory=set)
+    policies: dict[tuple[str, Subject], PolicyId] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
+
+    def identified(self, policy: Policy) -> Policy:
+        """The policy with the id of the one that its subject has on the pool, or with a new one."""
+        key = (policy.pool, policy.subject)
+        if key not in self.policies:
+            taken = list(self.policies.values())  # one that was given away keeps its id
+            self.policies[key] = PolicyId(f"{policy.id}+") if policy.id in taken else policy.id
+        return replace(policy, id=self.policies[key])
 
 
 def policy_id(pool: str, subject: Subject) -> PolicyId:
-    """There is one policy per subject and pool (S13), so the two name it."""
+    """There is one policy per subject and pool (S13), so the two name it (as whose it was when it appeared)."""
     return PolicyId(f"{pool}/{subject}")
 
 

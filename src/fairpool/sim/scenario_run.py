@@ -15,18 +15,22 @@ from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Eviction, Request, Status
 from fairpool.core.world import World
 from fairpool.sim.scenario_reading import ScenarioFileError
-from fairpool.sim.scenario_rules import policy_id
 from fairpool.sim.scenario_values import (
     Deed,
     DrainPool,
     DropPolicy,
     DropPool,
+    DropProfile,
     End,
     EvictBorrowers,
+    GivePolicy,
+    Redirect,
+    RuleAction,
     Scenario,
     SetCapacity,
     SetNode,
     SetPolicy,
+    SetProfile,
     Step,
     Submit,
 )
@@ -54,7 +58,7 @@ class Story:
     id: RequestId
     first_queued_at: Instant
     status: Status = Status.QUEUED
-    reasons: tuple[Reason, ...] = ()  # why it was rejected
+    reasons: tuple[Reason, ...] = ()  # why it was rejected, or cancelled by the rules
     allocation: Allocation | None = None  # what it holds, or held last
     eviction: Eviction | None = None  # that it lets go, or had to
 
@@ -129,6 +133,9 @@ class Run:
         for reject in made.rejects:
             story = self.story_of(reject.request)
             story.status, story.reasons = Status.REJECTED, reject.reasons
+        for cancel in made.cancels:
+            story = self.story_of(cancel.request)
+            story.status, story.reasons = Status.CANCELLED, cancel.reasons
         for grant in made.grants:
             story = self.story_of(grant.request)
             story.status, story.allocation = Status.ALLOCATED, grant.allocation
@@ -193,14 +200,20 @@ class Run:
             raise Broken(f"{action.request} can be {action.how}", f"it is {story.status}", action.request) from None
         story.status = changes[-1].after
 
-    def _rule_event(
-        self, action: SetCapacity | SetPolicy | DropPolicy | SetNode | EvictBorrowers | DrainPool | DropPool
-    ) -> ev.Event:
+    def _rule_event(self, action: RuleAction) -> ev.Event:
         match action:
             case SetPolicy():
                 return ev.PolicySet(policy=action.policy)
             case DropPolicy():
-                return ev.PolicyDropped(policy=policy_id(action.pool, action.subject))
+                return ev.PolicyDropped(policy=action.policy)
+            case GivePolicy():
+                return ev.PolicySet(policy=replace(self.world.policies[action.policy], subject=action.to))
+            case SetProfile():
+                return ev.ProfileSet(profile=action.profile)
+            case DropProfile():
+                return ev.ProfileDropped(name=action.name)
+            case Redirect():
+                return ev.Redirected(request=self._redirected(action))
             case EvictBorrowers():
                 return ev.BorrowersEvicted(pool=PoolId(action.pool))
             case DropPool():
@@ -210,6 +223,15 @@ class Run:
                 if pool is None:
                     raise UnknownObject("pool", action.pool)
                 return ev.PoolSet(pool=_changed(pool, action))
+
+    def _redirected(self, action: Redirect) -> Request:
+        request = self.world.request(self.stories[action.request].id)
+        return replace(
+            request,
+            subjects=request.subjects if action.subjects is None else action.subjects,
+            profile=request.profile if action.profile is None else action.profile,
+            pool=request.pool if action.pool is None else action.pool,
+        )
 
 
 def _changed(pool: Pool, action: SetCapacity | SetNode | DrainPool) -> Pool:
@@ -231,6 +253,7 @@ def _summary(made: Plan, names: dict[RequestId, str]) -> str:
     parts = {
         "ends": [finish.request for finish in made.finishes],
         "rejects": [reject.request for reject in made.rejects],
+        "cancels": [cancel.request for cancel in made.cancels],
         "grants": [grant.request for grant in made.grants],
         "evicts": [evict.request for evict in made.evictions],
         "keeps room for": [claim.request for claim in made.claims],

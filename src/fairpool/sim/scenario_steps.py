@@ -7,21 +7,26 @@ from collections.abc import Callable
 from fairpool.core import amounts
 from fairpool.core.errors import InvalidInput
 from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.policies import Subject
 from fairpool.core.pools import NodeState
 from fairpool.core.requests import Demand, Request, Status
 from fairpool.sim.scenario_reading import Item
-from fairpool.sim.scenario_rules import Names, policy_id, read_policy, read_subject
+from fairpool.sim.scenario_rules import Names, read_policy, read_profile, read_subject
 from fairpool.sim.scenario_values import (
     Action,
     Deed,
     DrainPool,
     DropPolicy,
     DropPool,
+    DropProfile,
     End,
     EvictBorrowers,
+    GivePolicy,
+    Redirect,
     SetCapacity,
     SetNode,
     SetPolicy,
+    SetProfile,
     Submit,
 )
 
@@ -129,19 +134,59 @@ def _set_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
     found: list[tuple[Action, Item]] = []
     for each in item.one_or_more():
         policy = read_policy(each, names)
-        names.policies.add(policy.id)
-        found.append((SetPolicy(policy=policy), each))
+        found.append((SetPolicy(policy=names.identified(policy)), each))
     return found
 
 
 def _drop_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
     found: list[tuple[Action, Item]] = []
     for each in item.one_or_more():
-        fields = each.fields(("pool", "subject"), required=("pool", "subject"))
-        pool, subject = fields["pool"].known("pool", names.pools), read_subject(fields["subject"])
-        if policy_id(pool, subject) not in names.policies:
-            raise each.wrong(f"{subject} has no policy on pool {pool!r}")
-        found.append((DropPolicy(pool=pool, subject=subject), each))
+        key = _policy_of(each, each.fields(("pool", "subject"), required=("pool", "subject")), names)
+        found.append((DropPolicy(policy=names.policies[key]), each))
+    return found
+
+
+def _give_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    found: list[tuple[Action, Item]] = []
+    for each in item.one_or_more():
+        fields = each.fields(("pool", "subject", "to"), required=("pool", "subject", "to"))
+        key, to = _policy_of(each, fields, names), read_subject(fields["to"])
+        policy = names.policies[key[0], to] = names.policies.pop(key)
+        found.append((GivePolicy(policy=policy, to=to), each))
+    return found
+
+
+def _policy_of(item: Item, fields: dict[str, Item], names: Names) -> tuple[str, Subject]:
+    pool, subject = fields["pool"].known("pool", names.pools), read_subject(fields["subject"])
+    if (pool, subject) not in names.policies:
+        raise item.wrong(f"{subject} has no policy on pool {pool!r}")
+    return pool, subject
+
+
+def _set_profile(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    found: list[tuple[Action, Item]] = []
+    for name, each in item.pairs().items():
+        names.profiles[name] = read_profile(name, each, names)
+        found.append((SetProfile(profile=names.profiles[name]), each))
+    return found
+
+
+def _drop_profile(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    return [(DropProfile(name=each.known("profile", names.profiles)), each) for each in item.one_or_more()]
+
+
+def _redirect(item: Item, names: Names) -> list[tuple[Action, Item]]:
+    found: list[tuple[Action, Item]] = []
+    for each in item.one_or_more():
+        fields = each.fields(("id", "subject", "profile", "pool"), required=("id",))
+        subjects = fields.get("subject")
+        action = Redirect(
+            request=fields["id"].known("request", names.requests),
+            subjects=tuple(read_subject(one) for one in subjects.one_or_more()) if subjects is not None else None,
+            profile=fields["profile"].known("profile", names.profiles) if "profile" in fields else None,
+            pool=fields["pool"].known("pool", names.pools) if "pool" in fields else None,
+        )
+        found.append((action, each))
     return found
 
 
@@ -170,6 +215,10 @@ ACTIONS: dict[str, Callable[[Item, Names], list[tuple[Action, Item]]]] = {
     "set_capacity": _set_capacity,
     "set_policy": _set_policy,
     "drop_policy": _drop_policy,
+    "give_policy": _give_policy,
+    "set_profile": _set_profile,
+    "drop_profile": _drop_profile,
+    "redirect": _redirect,
     "node": _node,
     "evict_borrowers": _on_pool(lambda pool: EvictBorrowers(pool=pool)),
     "drain_pool": _on_pool(lambda pool: DrainPool(pool=pool)),

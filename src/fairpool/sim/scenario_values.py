@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairpool.core.events import Event
-from fairpool.core.policies import Policy, Subject
+from fairpool.core.ids import PolicyId
+from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import NodeState
 from fairpool.core.reasons import Code
 from fairpool.core.requests import Because, Request, Status
@@ -50,8 +51,39 @@ class SetPolicy:
 class DropPolicy:
     """A policy goes."""
 
-    pool: str
-    subject: Subject
+    policy: PolicyId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivePolicy:
+    """A policy speaks of another subject from now on; all else about it stays."""
+
+    policy: PolicyId
+    to: Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetProfile:
+    """A profile appears or changes."""
+
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropProfile:
+    """A profile goes."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirect:
+    """A request is made as others, or asks for another profile or pool by name. None: as before."""
+
+    request: str
+    subjects: tuple[Subject, ...] | None = None
+    profile: str | None = None
+    pool: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +116,20 @@ class DropPool:
     pool: str
 
 
-Action = Submit | End | SetCapacity | SetPolicy | DropPolicy | SetNode | EvictBorrowers | DrainPool | DropPool
+RuleAction = (
+    SetCapacity
+    | SetPolicy
+    | DropPolicy
+    | GivePolicy
+    | SetProfile
+    | DropProfile
+    | Redirect
+    | SetNode
+    | EvictBorrowers
+    | DrainPool
+    | DropPool
+)
+Action = Submit | End | RuleAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,7 @@ _REASON_FIELDS = (
     "limit",
     "blocker",
     "degraded",
+    "name",
 )
 
 
@@ -154,4 +155,5 @@ def _reason(fields: dict[str, Any]) -> Reason:
         limit=fields.get("limit"),
         blocker=None if fields.get("blocker") is None else RequestId(fields["blocker"]),
         degraded=fields.get("degraded", False),
+        name=fields.get("name", ""),
     )

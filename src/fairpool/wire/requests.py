@@ -124,7 +124,7 @@ class RequestView(View):
 
     queued_at: when it was first queued (a retry keeps that of the request it repeats). ended_at: when it became final.
     demand: the sum over its parts. eviction: set while it is told to let go, and after it had to.
-    reasons: why it was rejected; why one waits is what ``explain`` says.
+    reasons: why it was rejected, or which right it lost while it waited; why one waits is what ``explain`` says.
     """
 
     id: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -13,7 +13,7 @@ from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, ProfileId, Requ
 from fairpool.core.planner import decide
 from fairpool.core.policies import Profile
 from fairpool.core.pools import Placement, Pool, PoolState
-from fairpool.core.reasons import NEVER, Code, Reason
+from fairpool.core.reasons import NEVER, RIGHT_LOST, Code, Reason
 from fairpool.core.requests import Request, Status
 from fairpool.core.world import World
 from fairpool.testing import builders as make
@@ -118,6 +118,26 @@ def _patience_ends() -> World:
     )
 
 
+HALF = Profile(id=ProfileId("half"), name="half", demand=(("gpu", 500),), pools=("p",))
+
+
+def _lapsed(event: ev.RuleEvent) -> Callable[[], World]:
+    """`w` waits for a profile in a full pool, and then the rules change."""
+
+    def build() -> World:
+        asks = make.request("w", "team:t", {"gpu": 1}, profile="half")
+        running = make.request("a", "team:t", {"gpu": 8})
+        world = make.settled(make.pool("p", {"gpu": 8}), make.policy(), HALF, running, later=[asks])
+        world.apply(event, make.START)
+        return world
+
+    return build
+
+
+def _gone(code: Code, name: str) -> Reason:
+    return Reason(code=code, pool=P, policy=OURS, name=name)
+
+
 def _reason(code: Code, key: str = "", **numbers: int) -> Reason:
     """A reason of the team's own policy; amounts in units."""
     thousandths = {name: value * 1000 for name, value in numbers.items()}
@@ -163,6 +183,19 @@ CASES = {
         _fell(make.pool("p", {"gpu": 8}, state=PoolState.DRAINING), in_use=2), _reason(Code.POOL_DRAINING)
     ),
     Code.WAIT_TIMEOUT: Case(_patience_ends, Reason(code=Code.WAIT_TIMEOUT), now=Instant(5 * SECOND)),
+    Code.POLICY_GONE: Case(_lapsed(ev.PolicyDropped(policy=OURS)), _gone(Code.POLICY_GONE, "team:t")),
+    Code.POLICY_OF_OTHERS: Case(
+        _lapsed(ev.PolicySet(policy=replace(make.policy("team:u"), id=OURS))), _gone(Code.POLICY_OF_OTHERS, "team:t")
+    ),
+    Code.PROFILE_GONE: Case(_lapsed(ev.ProfileDropped(name="half")), _gone(Code.PROFILE_GONE, "half")),
+    Code.PROFILE_WITHDRAWN: Case(
+        _lapsed(ev.PolicySet(policy=make.policy(profiles=()))), _gone(Code.PROFILE_WITHDRAWN, "half")
+    ),
+    Code.POOL_OUT_OF_REACH: Case(
+        _lapsed(ev.PoolSet(pool=make.pool("p", {"gpu": 8}, components=frozenset({"k8s"})))),
+        _gone(Code.POOL_OUT_OF_REACH, "p"),
+    ),
+    Code.POOL_GONE: Case(_lapsed(ev.PoolDropped(pool=P)), _gone(Code.POOL_GONE, "p")),
 }
 
 
@@ -181,9 +214,10 @@ def test_the_code_is_given_with_the_numbers_that_decided(code: Code) -> None:
 
 @pytest.mark.parametrize("code", list(Code))
 def test_only_what_can_never_run_or_has_waited_too_long_is_rejected(code: Code) -> None:
-    """S17, S36: the rest waits."""
-    rejected = code in NEVER or code is Code.WAIT_TIMEOUT
-    assert _explained(code).status is (Status.REJECTED if rejected else Status.QUEUED)
+    """S10, S17, S36: who loses its right is cancelled, the rest waits."""
+    rejected = code in NEVER or code in (Code.WAIT_TIMEOUT, Code.POOL_GONE)
+    ended = Status.REJECTED if rejected else Status.CANCELLED if code in RIGHT_LOST else Status.QUEUED
+    assert _explained(code).status is ended
 
 
 @pytest.mark.parametrize("code", list(Code))

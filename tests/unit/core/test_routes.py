@@ -134,7 +134,7 @@ def test_a_workspace_that_requires_a_policy_rejects_the_ungoverned() -> None:
 
 
 def test_a_queued_request_follows_the_rules_as_they_change() -> None:
-    """S17: a second policy opens a second pool, and when the last one goes the request is rejected."""
+    """S17: a second policy opens a second pool, and when the last one goes the request is cancelled."""
     world = make.settled(make.pool("p", {"gpu": 1}), make.policy(), make.request("a"), later=[make.request("w")])
     world.apply(ev.PoolSet(pool=make.pool("q", {"gpu": 1})), make.START)
     assert plan(world, make.START).is_empty
@@ -142,7 +142,7 @@ def test_a_queued_request_follows_the_rules_as_they_change() -> None:
     assert [(grant.request, grant.allocation.pool) for grant in plan(world, make.START).grants] == [("w", "q")]
     for pool in "pq":
         world.apply(ev.PolicyDropped(policy=PolicyId(f"{pool}/team:t")), make.START)
-    assert [reject.request for reject in plan(world, make.START).rejects] == ["w"]
+    assert [cancel.request for cancel in plan(world, make.START).cancels] == ["w"]
 
 
 def test_a_capacity_that_falls_rejects_what_can_never_run_any_more() -> None:
@@ -166,7 +166,7 @@ def test_a_dropped_pool_lets_running_work_go_on_unaccounted() -> None:
     assert (running.request.id, running.pool, running.policy) == ("a", None, None)
     (reject,) = decide(world, make.START).rejects
     assert reject.request == "w"
-    assert [reason.code for reason in reject.reasons] == [Code.NO_POLICY]
+    assert [(reason.code, reason.name) for reason in reject.reasons] == [(Code.POOL_GONE, "p")]
     assert world.policies == {}
 
 

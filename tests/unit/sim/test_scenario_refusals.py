@@ -49,7 +49,8 @@ STEPS = {
         "- {}",
         (
             "steps[1]: says nothing; possible: at, advance, submit, release, cancel, set_capacity, set_policy, "
-            "drop_policy, node, evict_borrowers, drain_pool, drop_pool, expect"
+            "drop_policy, give_policy, set_profile, drop_profile, redirect, node, "
+            "evict_borrowers, drain_pool, drop_pool, expect"
         ),
     ),
     "a step that is no mapping": ("- 5", "steps[1]: should be a mapping of keys to values"),

@@ -72,10 +72,10 @@ ACTIONS = {
     ),
     "drop_policy": (
         "drop_policy: {pool: p, subject: team:b}",
-        "a: allocated, w: {status: rejected, reasons: NO_POLICY}",
+        "a: allocated, w: {status: cancelled, reasons: POLICY_GONE}",
     ),
     "drain_pool": ("drain_pool: p", "a: allocated, w: {status: queued, reasons: [POOL_FULL, POOL_DRAINING]}"),
-    "drop_pool": ("drop_pool: p", "a: allocated, w: {status: rejected, reasons: NO_POLICY}"),
+    "drop_pool": ("drop_pool: p", "a: allocated, w: {status: rejected, reasons: POOL_GONE}"),
 }
 
 
