@@ -39,7 +39,7 @@ class Style:
 def print_list(items: Sequence[BaseModel], columns: Sequence[Column], style: Style, *, name: str = "name") -> None:
     """Print several objects."""
     if style.format in ("json", "yaml"):
-        _print_data([item.model_dump(mode="json", exclude_none=True) for item in items], style.format)
+        print_data([item.model_dump(mode="json", exclude_none=True) for item in items], style.format)
         return
     if style.format == "name":
         for item in items:
@@ -62,7 +62,7 @@ def print_list(items: Sequence[BaseModel], columns: Sequence[Column], style: Sty
 def print_one(item: BaseModel, lines: Iterable[tuple[str, object]], style: Style, *, name: str = "name") -> None:
     """Print one object: as data, its name, or labelled lines."""
     if style.format in ("json", "yaml"):
-        _print_data(item.model_dump(mode="json", exclude_none=True), style.format)
+        print_data(item.model_dump(mode="json", exclude_none=True), style.format)
     elif style.format == "name":
         click.echo(getattr(item, name))
     else:
@@ -166,7 +166,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _print_data(data: object, form: str) -> None:
+def print_data(data: object, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     else:

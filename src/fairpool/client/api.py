@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from fairpool.client.transport import Query, Transport
 from fairpool.wire.events import Event, HistoryEntry
 from fairpool.wire.explanations import CheckResult, Explanation
+from fairpool.wire.manifests.plans import ApplyBody, ApplyResult
 from fairpool.wire.pages import MAX_PAGE, Page
 from fairpool.wire.policies import (
     PolicyCreate,
@@ -234,6 +235,10 @@ class Client:
     def server(self) -> ServerInfo:
         """What the server says of itself."""
         return self.transport.call("server_info", ServerInfo)
+
+    def apply(self, body: ApplyBody, *, dry_run: bool = False) -> ApplyResult:
+        """What documents change, or with `dry_run` would change."""
+        return self.transport.call("apply", ApplyResult, body=body, query={"dry_run": dry_run})
 
     # ---- requests ---------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
 from fairpool.server.handlers import (
     leases,
+    manifests,
     operating,
     policies,
     pools,
@@ -38,6 +39,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **profiles.ENDPOINTS,
         **queues.ENDPOINTS,
         **stacks.ENDPOINTS,
+        **manifests.ENDPOINTS,
         **requests.ENDPOINTS,
         **leases.ENDPOINTS,
         **runs.ENDPOINTS,

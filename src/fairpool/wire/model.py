@@ -79,3 +79,6 @@ def _plain(value: object, depth: int = 0) -> object:
 
 Object = Annotated[dict[str, JsonValue], BeforeValidator(_plain)]
 """Any JSON object, such as the configuration of a component."""
+
+Anything = Annotated[JsonValue, BeforeValidator(_plain)]
+"""Any JSON value."""

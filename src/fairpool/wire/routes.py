@@ -123,6 +123,7 @@ ROUTES: Final = MappingProxyType(
         "stack_update": Route("PATCH", "/stacks/{ref}", ("dry_run",)),
         "stack_delete": Route("DELETE", "/stacks/{ref}", ("dry_run",)),
         "stack_activate": Route("POST", "/stacks/{ref}/activate"),
+        "apply": Route("POST", "/apply", ("dry_run",)),
         "request_list": Route(
             "GET",
             "/requests",

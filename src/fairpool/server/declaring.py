@@ -1,0 +1,276 @@
+"""The kinds of documents on the server: what there is of each, and the use cases that make, change and delete it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, cast
+
+from pydantic import BaseModel
+
+from fairpool.app.manifests.carrying_out import Uses
+from fairpool.app.manifests.values import MANAGED, Known, Wanted
+from fairpool.app.memory import Memory
+from fairpool.app.records import AnyDeclared, Declared, Document, Kind
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import components, policies, pools, profiles, stacks
+from fairpool.core.errors import InvalidInput
+from fairpool.core.policies import Policy, Profile
+from fairpool.core.pools import Pool
+from fairpool.server import bodies, incoming
+from fairpool.wire.manifests.kinds import Document as Read
+from fairpool.wire.manifests.kinds import name_of, subject_of
+from fairpool.wire.policies import PolicyCreate, ProfileCreate
+from fairpool.wire.pools import PoolCreate
+from fairpool.wire.stacks import ComponentCreate, StackCreate
+
+
+class _Pools:
+    """Pools as documents. on_work: what deleting one does about the work there (S10)."""
+
+    def __init__(self, on_work: str) -> None:
+        self._on_work = on_work
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = PoolCreate.model_validate(body)
+        return pools.create(tx, bodies.pool_of(said), description=said.description)().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        said, old = PoolCreate.model_validate(body), tx.memory.pool(object_id)
+        pool = bodies.pool_of(said)
+        gone = {key: 0 for key, _ in old.spec.capacity}
+        change = pools.PoolChange(
+            capacity=tuple(sorted({**gone, **dict(pool.capacity)}.items())),
+            nodes=pool.nodes,
+            ordering=pool.ordering,
+            backfill=pool.backfill,
+            placement=pool.placement,
+            max_bypass_s=pool.max_bypass_s,
+            components=pool.components,
+            description=said.description,
+        )
+        pools.update(tx, object_id, change)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        pools.delete(tx, object_id, on_work=self._on_work)
+
+
+class _Policies:
+    """Policies as documents."""
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = PolicyCreate.model_validate(body)
+        return policies.attach(tx, _pool_named(tx, said.pool), bodies.policy_of(said))().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        policy = bodies.policy_of(PolicyCreate.model_validate(body))
+        change = policies.PolicyChange(
+            priority=policy.priority,
+            reserved=policy.reserved,
+            limit=policy.limit,
+            weight=policy.weight,
+            dedicated=policy.dedicated,
+            grace_s=policy.grace_s,
+            min_runtime_s=policy.min_runtime_s,
+            profiles=policy.profiles,
+            all_profiles=policy.profiles is None,
+        )
+        policies.update(tx, object_id, change)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        policies.detach(tx, object_id)
+
+
+class _Profiles:
+    """Profiles as documents."""
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = ProfileCreate.model_validate(body)
+        profile, defaults = bodies.profile_of(said), bodies.defaults_of(said.defaults)
+        return profiles.create(tx, profile, defaults=defaults, description=said.description)().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        said = ProfileCreate.model_validate(body)
+        profile = bodies.profile_of(said)
+        change = profiles.ProfileChange(
+            demand=profile.demand,
+            pools=profile.pools,
+            defaults=bodies.defaults_of(said.defaults),
+            description=said.description,
+        )
+        profiles.update(tx, object_id, change)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        profiles.delete(tx, object_id)
+
+
+class _Components:
+    """Components as documents."""
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = ComponentCreate.model_validate(body)
+        name = incoming.name("name", said.name, what="component")
+        made = components.create(
+            tx, name, kind=said.kind, flavor=said.flavor, config=said.config, description=said.description
+        )
+        return made().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        said, old = ComponentCreate.model_validate(body), tx.memory.document(Kind.COMPONENT, object_id)
+        if said.kind != old.spec.get("kind"):
+            raise InvalidInput(
+                f"component {old.name!r} is {_a(str(old.spec.get('kind')))}, which does not change",
+                field="type",
+                value=said.kind,
+                possible="another name for what is another thing",
+            )
+        change = components.ComponentChange(flavor=said.flavor, config=said.config, description=said.description)
+        components.update(tx, object_id, change)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        components.delete(tx, object_id)
+
+
+def _a(word: str) -> str:
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
+class _Stacks:
+    """Stacks as documents."""
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = StackCreate.model_validate(body)
+        made = stacks.create(
+            tx,
+            incoming.name("name", said.name, what="stack"),
+            orchestrator=said.orchestrator,
+            step_operators=said.step_operators,
+            artifact_store=said.artifact_store,
+            description=said.description,
+        )
+        return made().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        said = StackCreate.model_validate(body)
+        change = stacks.StackChange(
+            orchestrator=said.orchestrator,
+            step_operators=tuple(said.step_operators),
+            artifact_store=said.artifact_store or "",
+            description=said.description,
+        )
+        stacks.update(tx, object_id, change)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        stacks.delete(tx, object_id)
+
+
+KINDS: Final = (Kind.COMPONENT, Kind.POOL, Kind.PROFILE, Kind.POLICY, Kind.STACK)
+"""Of what documents can speak."""
+
+
+def uses(on_work: str = "refuse") -> Mapping[Kind, Uses]:
+    """What can be done with the objects of each kind. on_work: what deleting a pool does about the work there."""
+    return MappingProxyType(
+        {
+            Kind.COMPONENT: _Components(),
+            Kind.POOL: _Pools(on_work),
+            Kind.PROFILE: _Profiles(),
+            Kind.POLICY: _Policies(),
+            Kind.STACK: _Stacks(),
+        }
+    )
+
+
+def _pool_named(tx: Transaction, name: str) -> str:
+    """A document names a pool by its name alone: what is new in the same files has no id yet."""
+    found = tx.memory.named(Kind.POOL, name)
+    return found.id if found is not None else tx.memory.pool(name).id
+
+
+# ---- what there is, and what is wanted -------------------------------------------------------------------------------
+
+
+def known(memory: Memory) -> list[Known]:
+    """All objects that documents can speak of."""
+    return [_known(memory, declared) for kind in KINDS for declared in memory.all(kind)]
+
+
+def _known(memory: Memory, declared: AnyDeclared) -> Known:
+    body = _body_of(memory, declared)
+    return Known(
+        kind=declared.kind,
+        name=name_of(declared.kind.value, body),
+        id=declared.id,
+        version=declared.version,
+        body=_whole(declared.kind, body),
+        managed=str(declared.note.get(MANAGED, "")),
+    )
+
+
+def _body_of(memory: Memory, declared: AnyDeclared) -> BaseModel:
+    match declared.kind:
+        case Kind.POOL:
+            return bodies.body_of_pool(cast("Declared[Pool]", declared))
+        case Kind.POLICY:
+            policy = cast("Declared[Policy]", declared)
+            return bodies.body_of_policy(policy, memory.pool_name(policy.spec.pool))
+        case Kind.PROFILE:
+            return bodies.body_of_profile(cast("Declared[Profile]", declared))
+        case Kind.COMPONENT:
+            return bodies.body_of_component(cast("Declared[Document]", declared))
+        case Kind.STACK:
+            return bodies.body_of_stack(cast("Declared[Document]", declared))
+    raise AssertionError(f"no document is of the kind {declared.kind}")
+
+
+def wanted(memory: Memory, read: list[Read]) -> list[Wanted]:
+    """What documents want, in the one form in which it can be compared with what there is."""
+    return [_wanted(memory, document, index) for index, document in enumerate(read)]
+
+
+def _wanted(memory: Memory, document: Read, index: int) -> Wanted:
+    kind, body = Kind(document.kind), document.body
+    if isinstance(body, PoolCreate):
+        body = _with_states(memory, body)
+    if isinstance(body, PolicyCreate):
+        body = body.model_copy(update={"subject": subject_of(body.subject)})
+    said = body.model_dump(mode="json", exclude_defaults=True)
+    return Wanted(kind=kind, name=name_of(kind.value, body), body=_whole(kind, body), said=said, index=index)
+
+
+def _with_states(memory: Memory, body: PoolCreate) -> PoolCreate:
+    """Whether a machine works is no rule: what a document does not say of its nodes' states and labels stays."""
+    declared = memory.named(Kind.POOL, body.name)
+    nodes = {node.name: node for node in cast("Declared[Pool]", declared).spec.nodes} if declared is not None else {}
+    filled = []
+    for said in body.nodes:
+        old = nodes.get(said.name)
+        update: dict[str, object] = {}
+        if old is not None and "state" not in said.model_fields_set:
+            update["state"] = old.state.value
+        if old is not None and "labels" not in said.model_fields_set:
+            update["labels"] = dict(old.labels)
+        filled.append(said.model_copy(update=update))
+    return body.model_copy(update={"nodes": filled})
+
+
+def _whole(kind: Kind, body: BaseModel) -> Document:
+    """Every field, with what means the same written the same way."""
+    document = body.model_dump(mode="json")
+    for name in ("capacity", "reserved", "demand"):
+        if isinstance(document.get(name), dict):
+            document[name] = {key: value for key, value in sorted(document[name].items()) if value}
+    if kind is Kind.POOL:
+        document["components"] = sorted(set(document["components"]))
+        for node in document["nodes"]:
+            node["capacity"] = {key: value for key, value in sorted(node["capacity"].items()) if value}
+    if kind is Kind.PROFILE:
+        document["pools"] = list(dict.fromkeys(document["pools"]))
+    return document
+
+
+def as_document(kind: Kind, body: Document) -> Document:
+    """A body as somebody would write the whole document."""
+    if kind is Kind.COMPONENT:
+        return {"kind": kind.value, "type": body["kind"], **{key: body[key] for key in body if key != "kind"}}
+    return {"kind": kind.value, **body}

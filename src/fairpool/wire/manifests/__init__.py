@@ -1,0 +1,1 @@
+"""Rules as files: the documents that people write, where each stands in its file, and what applying them says."""

@@ -1,0 +1,104 @@
+"""Documents over HTTP: a real server, a real database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.serving import Caller, begin, end, serving
+
+POOL = {"kind": "pool", "name": "gpus", "capacity": {"gpu": 8}}
+RED = {"kind": "policy", "pool": "gpus", "subject": "team:red", "reserved": {"gpu": 2}}
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Iterator[Caller]:
+    with serving(tmp_path) as caller:
+        yield caller
+
+
+def planned(call: Caller, *documents: object, **said: object) -> Any:
+    return call.ok("POST", "/apply?dry_run=true", {"documents": list(documents), **said})
+
+
+def test_a_plan_changes_nothing_and_is_carried_out_with_what_it_rests_on(call: Caller) -> None:
+    plan = planned(call, RED, POOL)
+    assert [(change["action"], change["kind"], change["document"]) for change in plan["changes"]] == [
+        ("create", "pool", 1),
+        ("create", "policy", 0),
+    ]
+    assert call.ok("GET", "/pools")["items"] == []
+    done = call.ok("POST", "/apply", {"documents": [RED, POOL], "expected": plan["expected"]})
+    assert done["applied"] is True
+    assert call.ok("GET", "/pools/gpus")["policies"][0]["reserved"] == {"gpu": 2}
+
+
+def test_the_same_call_again_finds_everything_done(call: Caller) -> None:
+    """A client that has not heard the answer asks again with what its plan rested on."""
+    plan = planned(call, RED, POOL)
+    body = {"documents": [RED, POOL], "expected": plan["expected"]}
+    call.ok("POST", "/apply", body)
+    again = call.ok("POST", "/apply", body)
+    assert (again["applied"], again["changes"], again["unchanged"]) == (False, [], 2)
+    assert call.ok("GET", "/pools/gpus")["version"] == 1
+
+
+def test_what_has_changed_since_the_plan_is_a_conflict_that_changes_nothing(call: Caller) -> None:
+    call.ok("POST", "/apply", {"documents": [POOL]})
+    plan = planned(call, {**POOL, "placement": "spread"}, RED)
+    call.ok("PATCH", "/pools/gpus", {"capacity": {"gpu": 4}})
+    body = {"documents": [{**POOL, "placement": "spread"}, RED], "expected": plan["expected"]}
+    refused = call("POST", "/apply", body)
+    assert (refused.status, refused.json["type"]) == (409, "conflict")
+    assert "pool 'gpus' has changed" in refused.json["detail"]
+    assert call.ok("GET", "/policies")["items"] == []
+
+
+def test_every_document_that_is_wrong_is_named_by_its_place(call: Caller) -> None:
+    refused = call(
+        "POST",
+        "/apply",
+        {"documents": [{**POOL, "capacty": 1}, {"kind": "polcy"}, {**RED, "reserved": {"gpu": -1}}, POOL, POOL]},
+    )
+    assert refused.status == 422
+    assert [problem["field"] for problem in refused.json["errors"]] == [
+        "documents.0.capacty",
+        "documents.1.kind",
+        "documents.2.reserved.gpu",
+        "documents.4",
+    ]
+    refused = call("POST", "/apply", {"documents": [POOL, {**RED, "reserved": {"gpu": 9}}]})
+    assert (refused.status, refused.json["type"]) == (422, "invalid-rules")
+    assert [problem["field"] for problem in refused.json["errors"]] == ["documents.1.reserved.gpu"]
+    refused = call("POST", "/apply", {"documents": [], "prune": True, "kinds": ["pols"]})
+    assert (refused.status, refused.json["errors"][0]["field"]) == (422, "kinds.0")
+    assert call.ok("GET", "/pools")["items"] == []
+
+
+def test_what_was_applied_and_whose_it_is_survive_a_restart(tmp_path: Path) -> None:
+    call = begin(tmp_path)
+    call.ok("POST", "/apply", {"documents": [POOL, RED], "set": "mine"})
+    end(tmp_path)
+    with serving(tmp_path) as again:
+        assert planned(again, POOL, RED, set="mine")["changes"] == []
+        pruned = planned(again, POOL, set="mine", prune=True)
+        assert [(change["action"], change["name"]) for change in pruned["changes"]] == [("delete", "gpus/team:red")]
+        refused = again("POST", "/apply", {"documents": [{**POOL, "backfill": False}]})
+        assert (refused.status, refused.json["errors"][0]["field"]) == (409, "documents.0")
+
+
+def test_what_it_does_to_work_is_said_before_and_happens_after(call: Caller) -> None:
+    call.ok("POST", "/apply", {"documents": [POOL, RED, {**RED, "subject": "team:blue"}]})
+    lent = call.ok("POST", "/requests", {"subjects": ["team:blue"], "demand": {"gpu": 7}, "name": "sweep"})
+    waits = call.ok("POST", "/requests", {"subjects": ["team:red"], "demand": {"gpu": 4}, "name": "train"})
+    more = {**RED, "reserved": {"gpu": 6}}
+    (effect,) = planned(call, more)["effects"]
+    assert (effect["outcome"], effect["count"], effect["requests"][0]["id"]) == ("evicted", 1, lent["id"])
+    assert effect["requests"][0]["why"] == "reclaim for request train"
+    assert call.ok("GET", f"/requests/{lent['id']}")["status"] == "allocated"
+    call.ok("POST", "/apply", {"documents": [more]})
+    assert call.ok("GET", f"/requests/{lent['id']}")["status"] == "preempting"
+    assert call.ok("GET", f"/requests/{waits['id']}")["status"] == "queued"
