@@ -7,11 +7,12 @@ from typing import TypeVar, cast
 
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.leases import LeaseBook, Runtimes
+from fairpool.app.membership import teams_of_all
 from fairpool.app.ports import Stored
 from fairpool.app.queue_counts import QueueCounts
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind, RequestRecord
 from fairpool.core.ids import Instant, PoolId, RequestId
-from fairpool.core.policies import Policy, Profile
+from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import Pool
 from fairpool.core.requests import Request
 from fairpool.core.world import World
@@ -41,6 +42,7 @@ class Memory:
         self._last_arrival = Instant(0)
         self._declared: dict[Kind, dict[str, AnyDeclared]] = {}
         self._ids: dict[tuple[Kind, str], str] = {}  # by kind and name
+        self._teams: dict[Subject, tuple[str, ...]] | None = None  # who is in which, until that changes
         for declared in stored.declared:
             self.put(declared)
 
@@ -80,6 +82,7 @@ class Memory:
 
     def put(self, declared: AnyDeclared) -> None:
         """An object appears or changes."""
+        self._teams = None
         objects = self._declared.setdefault(declared.kind, {})
         old = objects.get(declared.id)
         if old is not None and self._ids.get((old.kind, old.name)) == old.id:
@@ -89,6 +92,7 @@ class Memory:
 
     def drop(self, kind: Kind, object_id: str) -> None:
         """An object goes."""
+        self._teams = None
         old = self._declared[kind].pop(object_id)
         if self._ids.get((kind, old.name)) == object_id:
             del self._ids[kind, old.name]
@@ -135,6 +139,12 @@ class Memory:
     def document(self, kind: Kind, ref: str) -> Declared[Document]:
         """The component, stack or settings that `ref` means."""
         return cast("Declared[Document]", self.find(kind, ref))
+
+    def teams_of(self, subject: Subject) -> tuple[str, ...]:
+        """The teams that a user or a service account is in, by name, in order."""
+        if self._teams is None:
+            self._teams = teams_of_all(self.all(Kind.TEAM), self.all(Kind.SERVICE_ACCOUNT))
+        return self._teams.get(subject, ())
 
     def policies_of(self, pool: PoolId) -> list[Declared[Policy]]:
         """The policies of a pool, by name."""

@@ -130,6 +130,10 @@ class Transaction:
         known = {token.id: token for token in self.reader.tokens.all(owner)} | self._tokens
         return [token for token in known.values() if owner in ("", token.owner)]
 
+    def token(self, token_id: str) -> TokenRecord | None:
+        """A token as this round has changed it already."""
+        return self._tokens.get(token_id) or self.reader.tokens.get(token_id)
+
     def run_in_progress(self, run: str) -> RunRecord | None:
         """A run as this round has changed it already."""
         return self._runs.get(run)

@@ -15,12 +15,14 @@ from fairpool.app.ports import Clock, Store
 from fairpool.app.records import DEFAULT_WORKSPACE, HistoryEntry, RequestQuery, RunQuery, RunStatus
 from fairpool.app.scheduler import Scheduler, SchedulerLoop
 from fairpool.app.store_errors import StoreError
-from fairpool.app.use_cases import stacks
+from fairpool.app.use_cases import stacks, tokens
 from fairpool.bootstrap.settings import Settings
 from fairpool.bootstrap.sources import SystemClock, TimeOrderedIds
+from fairpool.core.ids import Instant
 from fairpool.core.requests import Status
 from fairpool.server.application import create_app
-from fairpool.server.gate import LOOPBACK_HOSTS, Tokens
+from fairpool.server.gate import LOOPBACK_HOSTS
+from fairpool.server.identities import Identities, Tokens
 from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
 from fairpool.server.services import Services
@@ -45,13 +47,15 @@ class Runtime:
 
 
 class Wakes:
-    """The scheduler's notifier: wakes the calls that wait for what has changed."""
+    """The scheduler's notifier: wakes the calls that wait for what has changed, and has people looked up anew."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, identities: Identities) -> None:
         self._watch = watch
+        self._identities = identities
 
     def publish(self, entries: Sequence[HistoryEntry]) -> None:
         """See `ports.Notifier`."""
+        self._identities.forget(entries)  # first: who is woken may call again at once
         self._watch.tell([entry.change.object for entry in entries])
 
 
@@ -71,7 +75,14 @@ def build(settings: Settings, token: str) -> Iterator[Runtime]:
             # The folder's lock says that its last holder is dead: by the same name its lease need not lapse first.
             holder = f"{socket.gethostname()}:{settings.data_dir}"
             meter = metrics.meter(DEFAULT_WORKSPACE)
-            scheduler = Scheduler(store, clock, TimeOrderedIds(), Wakes(watch), holder=holder, meter=meter)
+
+            def note_use(used: str, at: Instant) -> None:
+                loop.do("system", lambda tx: tokens.used(tx, [(used, at)]))
+
+            identities = Identities(
+                Tokens([token]), readers=lambda workspace: store.reader, clock=clock, note_use=note_use
+            )
+            scheduler = Scheduler(store, clock, TimeOrderedIds(), Wakes(watch, identities), holder=holder, meter=meter)
             loop = SchedulerLoop(scheduler, clock)
             loop.start()
             stack.callback(loop.stop)
@@ -82,7 +93,7 @@ def build(settings: Settings, token: str) -> Iterator[Runtime]:
             loop=loop,
             reader=store.reader,
             clock=clock,
-            tokens=Tokens([token]),
+            identities=identities,
             hosts=frozenset() if settings.allow_remote and not settings.hosts else LOOPBACK_HOSTS | settings.hosts,
             body_limit_bytes=settings.body_limit_bytes,
             has_work=lambda: has_work(store),

@@ -8,7 +8,9 @@ from starlette.routing import Route as PathRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fairpool.app.authz import Principal, Right
 from fairpool.app.errors import NotFound
+from fairpool.app.rights import right_of, roles_for
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
 from fairpool.server.failures import not_found
@@ -28,7 +30,7 @@ def create_app(services: Services, endpoints: Mapping[str, Endpoint] = ENDPOINTS
     router = _router(services, endpoints)
     return Gate(
         router,
-        tokens=services.tokens,
+        identities=services.identities,
         hosts=services.hosts,
         metrics=services.metrics,
         doorkeeper=services.doorkeeper,
@@ -52,7 +54,7 @@ class _ByMethod:
     ) -> None:
         self._path = path
         self._services = services
-        self._endpoints = {method: (ROUTES[name], endpoints[name]) for method, name in names.items()}
+        self._endpoints = {method: (name, endpoints[name]) for method, name in names.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["fairpool.route"] = self._path
@@ -66,14 +68,31 @@ class _ByMethod:
                 guidance=f"it takes {allowed}",
                 headers={"Allow": allowed},
             )
-        route, endpoint = found
-        call = Call(scope, receive, services=self._services, route=route)
+        name, endpoint = found
+        right = _right(name, endpoint, scope["fairpool.principal"])
+        call = Call(scope, receive, services=self._services, route=ROUTES[name], right=right)
         call.check_query()
         try:
             response = await endpoint.handler(call)
         except NotFound as error:
             raise not_found(error, call.field_of(error.ref)) from None
         await response(scope, receive, send)
+
+
+def _right(route: str, endpoint: Endpoint, principal: Principal | None) -> Right:
+    """How far the caller may use the route. Raises Refused where not at all."""
+    if principal is None:
+        return Right.NO  # one of the few that anybody may call: there is nothing to be within reach
+    right = right_of(route, principal.role)
+    if right is Right.NO:
+        able = " or ".join(roles_for(route))
+        raise Refused(
+            Slug.FORBIDDEN,
+            f"the role {principal.role} does not cover this: {endpoint.summary}",
+            guidance=f"the role {able} does; an admin gives roles with 'fairpool user update NAME --role ROLE'",
+            numbers={"role": principal.role.value, "roles": [role.value for role in roles_for(route)]},
+        )
+    return right
 
 
 class _NoRoute:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope
 
-from fairpool.app.authz import Principal
+from fairpool.app.authz import Principal, Reach, Right
 from fairpool.server.passage import BEGAN, WAITED
 from fairpool.server.problems import Refused
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
@@ -40,10 +40,13 @@ _ETAG = re.compile(r'\s*(?:W/)?"(\d{1,18})"\s*')
 class Call:
     """What a handler works with."""
 
-    def __init__(self, scope: Scope, receive: Receive, *, services: Services, route: Route) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, *, services: Services, route: Route, right: Right = Right.ALL
+    ) -> None:
         self._request = Request(scope, receive)
         self.services = services
         self.route = route
+        self.right = right
         self.path: dict[str, str] = scope.get("path_params", {})
         self._sent: object = None
 
@@ -53,6 +56,11 @@ class Call:
         principal = self._request.scope["fairpool.principal"]
         assert isinstance(principal, Principal), "the gate lets nobody else through"
         return principal
+
+    @property
+    def reach(self) -> Reach:
+        """What the caller may use this route with: everything, or what is theirs."""
+        return Reach(principal=self.principal, right=self.right)
 
     @property
     def source(self) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import logging
-from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fairpool.app.authz import OWNER, Principal
+from fairpool.app.authz import Principal
 from fairpool.server.access_log import AccessLog
 from fairpool.server.failures import refusal_of
+from fairpool.server.identities import Identities
 from fairpool.server.limits import Doorkeeper
 from fairpool.server.logs import REQUEST_ID, about
 from fairpool.server.metrics import Metrics
@@ -30,21 +28,6 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names by which a browser page cannot reach a loopback server through a name of its own (DNS rebinding)."""
 
 
-class Tokens:
-    """The tokens that are let in. Only their hashes are kept, and comparing takes the same time for every guess."""
-
-    def __init__(self, tokens: Iterable[str]) -> None:
-        self._hashes = tuple(hashlib.sha256(token.encode()).digest() for token in tokens)
-
-    def knows(self, token: bytes) -> bool:
-        """Whether the token is one of them."""
-        presented = hashlib.sha256(token).digest()
-        found = False
-        for known in self._hashes:
-            found |= hmac.compare_digest(presented, known)
-        return found
-
-
 class Gate:
     """The outermost layer of the server.
 
@@ -52,10 +35,10 @@ class Gate:
     """
 
     def __init__(
-        self, app: ASGIApp, *, tokens: Tokens, hosts: frozenset[str], metrics: Metrics, doorkeeper: Doorkeeper
+        self, app: ASGIApp, *, identities: Identities, hosts: frozenset[str], metrics: Metrics, doorkeeper: Doorkeeper
     ) -> None:
         self._app = app
-        self._tokens = tokens
+        self._identities = identities
         self._hosts = hosts
         self._metrics = metrics
         self._doorkeeper = doorkeeper
@@ -85,13 +68,13 @@ class Gate:
     async def _let_in(self, scope: Scope) -> None:
         """Find out who calls, and see that it is not too often: before anything of the body is read."""
         try:
-            principal = scope["fairpool.principal"] = self._admit(scope)
+            principal = scope["fairpool.principal"] = await self._admit(scope)
         except Refused:
             await self._doorkeeper.let_in(scope, None)
             raise
         await self._doorkeeper.let_in(scope, principal)
 
-    def _admit(self, scope: Scope) -> Principal | None:
+    async def _admit(self, scope: Scope) -> Principal | None:
         """Who calls; None where anybody may."""
         host = authorization = b""
         for name, value in scope["headers"]:
@@ -102,15 +85,7 @@ class Gate:
         self._check_host(host.decode("latin-1"))
         if scope["path"] in OPEN_PATHS:
             return None
-        kind, _, token = authorization.partition(b" ")
-        if kind.lower() != b"bearer" or not self._tokens.knows(token.strip()):
-            raise Refused(
-                Slug.UNAUTHENTICATED,
-                "the token is not one of this server's" if authorization else "the call carries no token",
-                guidance="send it as 'Authorization: Bearer TOKEN'; the command line reads FAIRPOOL_TOKEN",
-                headers={"WWW-Authenticate": 'Bearer realm="fairpool"'},
-            )
-        return OWNER
+        return await self._identities.of(authorization)
 
     def _check_host(self, host: str) -> None:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host

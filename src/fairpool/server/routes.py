@@ -21,8 +21,12 @@ from fairpool.server.handlers import (
     queues,
     requests,
     runs,
+    service_accounts,
     stacks,
     streams,
+    teams,
+    tokens,
+    users,
     workspace,
 )
 from fairpool.server.openapi import document
@@ -43,6 +47,10 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **requests.ENDPOINTS,
         **leases.ENDPOINTS,
         **runs.ENDPOINTS,
+        **users.ENDPOINTS,
+        **teams.ENDPOINTS,
+        **service_accounts.ENDPOINTS,
+        **tokens.ENDPOINTS,
         **streams.ENDPOINTS,
         **workspace.ENDPOINTS,
         **operating.ENDPOINTS,

@@ -9,7 +9,7 @@ from fairpool.app.ports import Clock, Reader
 from fairpool.app.scheduler import SchedulerLoop
 from fairpool.core.ids import Instant
 from fairpool.server.bridge import Bridge
-from fairpool.server.gate import Tokens
+from fairpool.server.identities import Identities
 from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
 from fairpool.server.watching import Watch
@@ -27,7 +27,7 @@ class Services:
     loop: SchedulerLoop
     reader: Reader
     clock: Clock
-    tokens: Tokens
+    identities: Identities
     hosts: frozenset[str]
     body_limit_bytes: int
     has_work: Callable[[], bool]

@@ -16,7 +16,8 @@ from fairpool.server.access_log import LINES_PER_S
 from fairpool.server.application import create_app
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
-from fairpool.server.gate import LOOPBACK_HOSTS, Tokens
+from fairpool.server.gate import LOOPBACK_HOSTS
+from fairpool.server.identities import Identities, Tokens
 from fairpool.server.services import Services
 from fairpool.wire.pools import PoolCreate
 from fairpool.wire.problems import MEDIA_TYPE
@@ -62,7 +63,7 @@ def app() -> ASGIApp:
         loop=unused,
         reader=unused,
         clock=unused,
-        tokens=Tokens([TOKEN]),
+        identities=Identities(Tokens([TOKEN])),
         hosts=LOOPBACK_HOSTS,
         body_limit_bytes=LIMIT,
         has_work=lambda: False,

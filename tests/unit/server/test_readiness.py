@@ -11,8 +11,8 @@ from starlette.types import ASGIApp
 
 from fairpool.core.ids import Instant
 from fairpool.server.application import create_app
-from fairpool.server.gate import Tokens
 from fairpool.server.handlers import operating
+from fairpool.server.identities import Identities, Tokens
 from fairpool.server.services import Services
 from fairpool.server.watching import Watch
 from tests.unit.server.asgi import TOKEN, ask
@@ -24,7 +24,7 @@ def serving(checks: Mapping[str, Callable[[], str]], watch: Watch | None = None)
         loop=unused,
         reader=unused,
         clock=unused,
-        tokens=Tokens([TOKEN]),
+        identities=Identities(Tokens([TOKEN])),
         hosts=frozenset(),
         body_limit_bytes=100,
         has_work=lambda: False,

@@ -1,0 +1,46 @@
+"""What users, teams and service accounts share: names as subjects, roles, and as whom somebody may ask."""
+
+from __future__ import annotations
+
+from fairpool.app.authz import Role
+from fairpool.app.membership import names_in
+from fairpool.app.records import AnyDeclared, Declared, Document, Kind
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases.declaring import changed
+from fairpool.core.policies import Subject, SubjectKind
+
+_SUBJECTS = {
+    Kind.USER: SubjectKind.USER,
+    Kind.TEAM: SubjectKind.TEAM,
+    Kind.SERVICE_ACCOUNT: SubjectKind.SERVICE_ACCOUNT,
+}
+
+
+def subject_of(kind: Kind, name: str) -> Subject:
+    """How policies speak of a user, a team or a service account."""
+    return Subject(_SUBJECTS[kind], name)
+
+
+def role_of(declared: AnyDeclared) -> Role:
+    """What a user or a service account may do."""
+    spec = declared.spec
+    return Role(str(spec["role"])) if isinstance(spec, dict) else Role.VIEWER
+
+
+def note_of(description: str) -> Document:
+    """What is said about an object besides."""
+    return {"description": description} if description else {}
+
+
+def trial(tx: Transaction, kind: Kind, name: str, spec: Document, note: Document) -> Declared[Document]:
+    """An object that is only tried out."""
+    return Declared(kind=kind, id="", name=name, spec=spec, created_at=tx.now, updated_at=tx.now, note=note)
+
+
+def rename_in(tx: Transaction, declared: AnyDeclared, field: str, name: str, new: str | None) -> None:
+    """A list of names in a document names another in place of `name`, or just not that one any more."""
+    names = names_in(declared, field)
+    if name in names:
+        old = tx.memory.document(declared.kind, declared.id)
+        after = [new if known == name else known for known in names if known != name or new is not None]
+        changed(tx, old, {**old.spec, field: after}, before=old.spec, after={**old.spec, field: after})

@@ -1,0 +1,124 @@
+"""Teams: who belongs together, and so shares rights. Membership is all that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from fairpool.app.membership import names_in
+from fairpool.app.records import Declared, Document, Kind
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import leaving
+from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
+from fairpool.app.use_cases.people import note_of, rename_in, subject_of, trial
+from fairpool.core.ids import RequestId, check_name
+
+TeamRecord = Declared[Document]
+Answer = Callable[[], TeamRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamChange:
+    """What changes of a team; None leaves as it is. members: all of them, by name.
+
+    add, remove: who joins, and who leaves.
+    """
+
+    name: str | None = None
+    members: tuple[str, ...] | None = None
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamDeletion:
+    """What goes with a team.
+
+    members, service_accounts: who is in it no more. policies: those that speak of it.
+    queued: the requests that lose their right and are cancelled. active: those that run on to their end.
+    """
+
+    team: TeamRecord
+    members: tuple[str, ...]
+    service_accounts: tuple[str, ...]
+    policies: tuple[str, ...]
+    queued: tuple[RequestId, ...]
+    active: tuple[RequestId, ...]
+
+
+def create(
+    tx: Transaction, name: str, *, members: Iterable[str] = (), description: str = "", dry_run: bool = False
+) -> Answer:
+    """A new team. Raises Exists, NotFound (a member), InvalidName."""
+    check_free(tx, Kind.TEAM, check_name(name, what="team name"))
+    chosen = tuple(dict.fromkeys(members))
+    check_known(tx.memory, Kind.USER, chosen)
+    spec: Document = {"members": list(chosen)}
+    note = note_of(description)
+    if dry_run:
+        return lambda: trial(tx, Kind.TEAM, name, spec, note)
+    record = created(tx, Kind.TEAM, tx.ids.new(Kind.TEAM), name, spec, note=note, shown=spec)
+    return lambda: record
+
+
+def update(
+    tx: Transaction, ref: str, change: TeamChange, *, version: int | None = None, dry_run: bool = False
+) -> Answer:
+    """A team changes. Who leaves loses the requests that wait through it alone; a new name is followed by policies,
+    service accounts and live requests. Raises Exists, NotFound (a member)."""
+    old = tx.memory.document(Kind.TEAM, ref)
+    check_version(old, version)
+    before = names_in(old, "members")
+    members = before if change.members is None else tuple(dict.fromkeys(change.members))
+    members = tuple(dict.fromkeys([*(name for name in members if name not in change.remove), *change.add]))
+    check_known(tx.memory, Kind.USER, [name for name in members if name not in before])
+    name = old.name if change.name is None else check_name(change.name, what="team name")
+    if name != old.name:
+        check_free(tx, Kind.TEAM, name)
+    spec: Document = {"members": list(members)}
+    note = old.note if change.description is None else {**old.note, **note_of(change.description)}
+    if dry_run:
+        return lambda: replace(old, name=name, spec=spec, note=note)
+    for gone in before:
+        if gone not in members:
+            leaving.leave_team(tx, subject_of(Kind.TEAM, old.name), subject_of(Kind.USER, gone))
+    record = changed(
+        tx, old, spec, name=name, note=note, before={"name": old.name, **old.spec}, after={"name": name, **spec}
+    )
+    return lambda: record
+
+
+def delete(
+    tx: Transaction, ref: str, *, version: int | None = None, dry_run: bool = False
+) -> Callable[[], TeamDeletion]:
+    """A team goes, with the policies that speak of it. Queued requests that had no other way are cancelled; what runs
+    goes on."""
+    old = tx.memory.document(Kind.TEAM, ref)
+    check_version(old, version)
+    subject = subject_of(Kind.TEAM, old.name)
+    made = leaving.made_as(tx.memory, subject)
+    accounts = [account for account in tx.memory.all(Kind.SERVICE_ACCOUNT) if old.name in names_in(account, "teams")]
+    deletion = TeamDeletion(
+        team=old,
+        members=names_in(old, "members"),
+        service_accounts=tuple(account.name for account in accounts),
+        policies=leaving.policies_of(tx.memory, subject),
+        queued=leaving.stranded(tx.memory, made.queued, subject),
+        active=made.active,
+    )
+    if dry_run:
+        return lambda: deletion
+    leaving.go_without(tx, made.queued, subject, f"team {old.name} was deleted")
+    for account in accounts:
+        rename_in(tx, account, "teams", old.name, None)
+    leaving.drop_policies(tx, subject)
+    tx.drop(Kind.TEAM, old.id)
+    tx.note(Kind.TEAM, old.id, "deleted", name=old.name, before=old.spec)
+    return lambda: deletion
+
+
+def leave_all(tx: Transaction, user: str) -> None:
+    """A user is in no team any more."""
+    for team in tx.memory.all(Kind.TEAM):
+        rename_in(tx, team, "members", user, None)
