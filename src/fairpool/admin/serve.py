@@ -38,6 +38,8 @@ _YOUNG_OBJECTS = 50_000
 """Objects made before Python's cyclic collector looks at them (Python: 700). Hardly anything here is part of a cycle,
 and looking through a million queued requests over and over would take a tenth of the server's time."""
 
+_ANY_HOST = ("0.0.0.0", "::")  # noqa: S104 (compared only)
+
 _LOG_KEPT_BYTES = 5 * 2**20
 """A log above this is put aside when a server starts, in place of the one that was put aside before."""
 
@@ -69,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--database-url", help="where it keeps its memory; the folder's SQLite file otherwise")
     parser.add_argument("--host", help="the address to listen on (127.0.0.1)")
     parser.add_argument("--port", help="the port to listen on (any free one)")
+    parser.add_argument("--advertise", help="the URL at which other servers of the database find it (where it listens)")
+    parser.add_argument("--token-file", help="the file of the installation's token (the data folder's)")
     parser.add_argument("--allow-remote", action="store_const", const="true", help="listen on other than loopback too")
     parser.add_argument("--idle-s", help="stop after so many seconds without calls and work (0: never)")
     parser.add_argument("--log-level")
@@ -87,8 +91,9 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
         raise CannotServe(
             f"this needs the server extra ({error.name} is missing): pip install 'fairpool[server]'"
         ) from None
-    flags = {name: getattr(options, name) for name in ("data_dir", "database_url", "host", "port")}
-    flags |= {name: getattr(options, name) for name in ("allow_remote", "idle_s", "log_level", "log_format")}
+    flags = {name: getattr(options, name) for name in ("data_dir", "database_url", "host", "port", "advertise")}
+    flags |= {name: getattr(options, name) for name in ("token_file", "allow_remote", "idle_s")}
+    flags |= {name: getattr(options, name) for name in ("log_level", "log_format")}
     try:
         settings = load(flags)
         directory = _own_directory(settings.data_dir)
@@ -99,14 +104,15 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
             sys.setswitchinterval(_SWITCH_S)
             with _using(directory):
                 _begin_log(directory if options.log_to_file else None, settings)
-                token = _token(directory)
+                token = _token(settings.token_file or directory / local_server.TOKEN_FILE, directory)
             listening = _listen(settings)
-            with build(settings, token) as runtime:
+            url = _url(listening, settings)
+            with build(settings, token, address=settings.advertise or _address(url, settings)) as runtime:
                 _tune_collector()
                 server = Process(
                     runtime.app,
                     runtime.services,
-                    on_ready=lambda: _announce(directory, listening, settings, ready),
+                    on_ready=lambda: _announce(directory, url, ready),
                     idle_s=_idle_s(settings, in_background=options.log_to_file),
                 )
                 server.run_on(listening)
@@ -201,20 +207,38 @@ def _listen(settings: Settings) -> socket.socket:
     return listening
 
 
-def _token(directory: Path) -> str:
-    token = local_server.read_token(directory)
-    if token is None:
-        token = secrets.token_urlsafe(32)
+def _token(file: Path, directory: Path) -> str:
+    """The installation's token; drawn by whoever comes first. The data folder has it in any case, for the command
+    line of this machine."""
+    if not file.exists():
+        drawn = file.with_name(f".{file.name}.{os.getpid()}")
+        local_server.write_private(drawn, secrets.token_urlsafe(32) + "\n")
+        with contextlib.suppress(FileExistsError):  # another server was faster: its token it is
+            file.hardlink_to(drawn)
+        drawn.unlink()
+    token = file.read_text("utf-8").strip()
+    if not token:
+        raise CannotServe(f"the token file {file} is empty; remove it to have one drawn")
+    if local_server.read_token(directory) != token:
         local_server.write_private(directory / local_server.TOKEN_FILE, token + "\n")
     return token
 
 
-def _announce(directory: Path, listening: socket.socket, settings: Settings, ready: Callable[[], None]) -> None:
+def _url(listening: socket.socket, settings: Settings) -> str:
+    """Where it listens, for callers on this machine."""
+    port = listening.getsockname()[1]
+    host = "127.0.0.1" if settings.host in (*_ANY_HOST, "localhost") else settings.host
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _address(url: str, settings: Settings) -> str:
+    """Where other machines find it, as far as it can tell."""
+    return url.replace("127.0.0.1", socket.gethostname()) if settings.host in _ANY_HOST else url
+
+
+def _announce(directory: Path, url: str, ready: Callable[[], None]) -> None:
     from fairpool.bootstrap.wiring import version
 
-    port = listening.getsockname()[1]
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "localhost") else settings.host  # noqa: S104 (compared only)
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     local_server.write(directory, ServerFile(url=url, pid=os.getpid(), version=version(), started_at=started_at))
     log.info("takes calls at %s", url)

@@ -218,6 +218,10 @@ class Notifier(Protocol):
     def publish(self, entries: Sequence[HistoryEntry]) -> None:
         """These changes are committed. Called in order, from the scheduler's thread; must return at once."""
 
+    def elsewhere(self, leader: str) -> None:
+        """Something happened that this process did not commit: another server leads now (the one that takes calls at
+        `leader`; "" for none), or has committed something. As `publish`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:

@@ -11,12 +11,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from fairpool.app.errors import AppError, NotLeading, Overloaded
+from fairpool.app.leading import FOLLOW_EVERY_S, Heartbeat, Leading
 from fairpool.app.memory import Memory
 from fairpool.app.metering import Meter, Tally, Unmetered
 from fairpool.app.ports import Clock, IdSource, Notifier, Store
@@ -32,7 +32,7 @@ from fairpool.app.store_errors import (
 from fairpool.app.transaction import SCHEDULER, Transaction
 from fairpool.core import events as ev
 from fairpool.core.errors import CoreError
-from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.ids import SECOND, Instant, RequestId, seconds
 from fairpool.core.planner import decide
 from fairpool.core.pools import PoolState
 from fairpool.core.requests import Status
@@ -41,7 +41,6 @@ _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-LEADER_TTL_S = 15.0
 GATHER_S = 0.002
 """How long a round waits for as many calls as the last one had."""
 
@@ -82,19 +81,18 @@ class Scheduler:
         ids: IdSource,
         notifier: Notifier,
         *,
-        holder: str,
+        leading: Leading,
         meter: Meter | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._notifier = notifier
-        self._holder = holder
         self._meter = meter or Unmetered()
-        self._token: int | None = None
-        self._renew_at = Instant(0)
         self._memory: Memory | None = None
         self._trouble: type[Exception] | None = None  # what went wrong last, so that the log says it once
+        self._seen = ("", 0)  # who led and what was committed when this process last looked
+        self.leading = leading
         self.wake_at: Instant | None = None
 
     @property
@@ -107,52 +105,43 @@ class Scheduler:
     @property
     def is_leading(self) -> bool:
         """Whether this process is the scheduler, as far as it knows."""
-        return self._token is not None
+        return self.leading.token is not None
 
     def lead(self) -> bool:
         """Become or stay the scheduler; whether it is. Raises StoreError."""
         now = self._clock.now()
-        if self._token is None:
-            leadership = self._store.leases.acquire(self._holder, now, LEADER_TTL_S)
-            if leadership.holder != self._holder:
-                self.wake_at = leadership.until
-                return False
-            self._token = leadership.token
-            self._renew_at = Instant(now + int(LEADER_TTL_S * SECOND / 3))
-        elif now >= self._renew_at and not self._renew(self._token, now):
+        try:
+            leads = self.leading.keep(now)
+        except StoreUnavailable:
+            # Owners could not renew their leases meanwhile: once it is back, all of them begin anew (S35).
+            self._memory = None
+            raise
+        if not leads:
+            self._memory = None
+            self._follow()
+            self.wake_at = Instant(now + seconds(FOLLOW_EVERY_S))
             return False
         if self._memory is None:
-            self._memory = Memory(self._store.load(), now)
+            stored = self._store.load()
+            self._memory = Memory(stored, self._clock.now())
+            self._look(stored.history_seq)
         return True
 
-    def _renew(self, token: int, now: Instant) -> bool:
-        try:
-            self._store.leases.renew(token, now, LEADER_TTL_S)
-        except StaleLeader:
-            self.step_down()
-            self.wake_at = Instant(now + SECOND)
-            return False
-        except StoreUnavailable as error:
-            # A full disk is no reason not to answer what is asked. Whether the token is still good, the store says at
-            # the next commit.
-            self._note_trouble(error)
-            self._renew_at = Instant(now + SECOND)
-        else:
-            self._trouble = None
-            self._renew_at = Instant(now + int(LEADER_TTL_S * SECOND / 3))
-        return True
+    def _follow(self) -> None:
+        """Tell those who wait here of what another server has committed."""
+        self._look(self._store.reader.history.last_seq())
+        self._trouble = None
 
-    def step_down(self) -> None:
-        """Another is the scheduler now: what is in memory may be out of date."""
-        self._token = None
-        self._memory = None
+    def _look(self, history_seq: int) -> None:
+        leader = self.leading.leader
+        seen, self._seen = self._seen, (leader.address if leader is not None else "", history_seq)
+        if seen != self._seen:
+            self._tell(lambda: self._notifier.elsewhere(self._seen[0]))
 
     def resign(self) -> None:
         """Give the leadership back, so that another can take it at once."""
-        if self._token is not None:
-            with suppress(StoreError):
-                self._store.leases.release(self._token)
-            self.step_down()
+        self.leading.resign()
+        self._memory = None
 
     def cycle(self, work: Sequence[Work[Any]]) -> None:
         """One round. Every future in `work` is answered when it returns."""
@@ -182,15 +171,15 @@ class Scheduler:
             else:
                 self._give_up(work, error)
             return
-        self._publish(entries)
+        if entries:
+            self._tell(lambda: self._notifier.publish(entries))
         self._count(tally, transaction.memory, entries)
         for item, answer in answers:
             _answer(item, answer)
 
-    def _publish(self, entries: Sequence[HistoryEntry]) -> None:
+    def _tell(self, tell: Callable[[], None]) -> None:
         try:
-            if entries:
-                self._notifier.publish(entries)
+            tell()
         except Exception:  # noqa: BLE001 (what is committed stays committed)
             _log.exception("those who wait could not be told")
 
@@ -209,8 +198,10 @@ class Scheduler:
     def _give_up(self, work: Sequence[Work[Any]], error: Exception) -> None:
         now = self._clock.now()
         if isinstance(error, StaleLeader):
-            self.step_down()
-        if not isinstance(error, NotLeading):  # then `wake_at` says when the leader's lease lapses
+            _log.warning("a commit was refused: %s", error)
+            self.leading.step_down()
+            self.wake_at = Instant(now + seconds(FOLLOW_EVERY_S))
+        elif not isinstance(error, NotLeading):  # then `wake_at` says when to look who leads
             self._note_trouble(error)
             self.wake_at = Instant(now + SECOND)
         for item in work:
@@ -259,7 +250,7 @@ class Scheduler:
             self.wake_at = plan.wake_at
             if not drained and (plan.wake_at is None or plan.wake_at > now):
                 break
-        ends = (self.wake_at, memory.leases.next_lapse(), memory.runtimes.next_end(), self._renew_at)
+        ends = (self.wake_at, memory.leases.next_lapse(), memory.runtimes.next_end(), self.leading.renew_at)
         moments = [at for at in ends if at is not None]
         self.wake_at = min(moments)
 
@@ -282,9 +273,10 @@ class Scheduler:
         batch = transaction.batch(memory.leases.unwritten(now))
         if batch.is_empty:
             return []
-        assert self._token is not None
+        token = self.leading.token
+        assert token is not None
         began = self._clock.now()
-        last = self._store.commit(batch, self._token)
+        last = self._store.commit(batch, token)
         tally.committed(began, self._clock.now())
         self._trouble = None
         if batch.renewed:
@@ -295,23 +287,30 @@ class Scheduler:
 
 
 class SchedulerLoop:
-    """The scheduler's thread."""
+    """The scheduler's thread, and the one that keeps its lease alive meanwhile.
 
-    def __init__(self, scheduler: Scheduler, clock: Clock) -> None:
+    opening: commands that whoever begins to lead runs first.
+    """
+
+    def __init__(self, scheduler: Scheduler, clock: Clock, *, opening: Sequence[Command[Any]] = ()) -> None:
         self._scheduler = scheduler
         self._clock = clock
+        self._opening = tuple(opening)
+        self._opened: int | None = None  # the leadership whose opening is done
         self._waiting: deque[Work[Any]] = deque()
         self._condition = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="fairpool-scheduler", daemon=True)
+        self._heartbeat = Heartbeat(scheduler.leading, clock)
 
     def start(self) -> None:
-        """Begin to decide; returns after the first round, so that what follows finds a ready server.
-
-        Raises what the store raises when it cannot be loaded.
-        """
+        """Begin to decide, or to follow who does; returns after the first round, so that what follows finds a ready
+        server. Raises what the store raises when it cannot be loaded."""
         self._scheduler.lead()
         self._scheduler.cycle([])
+        for done in self._open():
+            done.result()
+        self._heartbeat.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -320,6 +319,7 @@ class SchedulerLoop:
             self._stopping = True
             self._condition.notify()
         self._thread.join()
+        self._heartbeat.stop()
         self._scheduler.resign()
 
     @property
@@ -331,6 +331,12 @@ class SchedulerLoop:
     def waiting(self) -> int:
         """How many calls wait for the next round."""
         return len(self._waiting)
+
+    @property
+    def leader_address(self) -> str:
+        """Where the scheduler takes calls, as was last seen; "" while there is none, or where it does not say."""
+        leader = self._scheduler.leading.leader
+        return leader.address if leader is not None else ""
 
     def do(self, actor: str, command: Command[Result], source: str = "") -> Future[Result]:
         """Have a command run in the next round; the future is answered once it is committed."""
@@ -365,6 +371,18 @@ class SchedulerLoop:
                 last = len(self._waiting)
                 batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
             self._scheduler.cycle(batch)
+            self._open()
+
+    def _open(self) -> list[Future[Any]]:
+        """Run the opening commands where this process has begun to lead."""
+        token = self._scheduler.leading.token
+        if token is None or token == self._opened or not self._opening:
+            return []
+        work: list[Work[Any]] = [Work(Future(), actor="system", command=command) for command in self._opening]
+        self._scheduler.cycle(work)
+        if all(item.future.exception() is None for item in work):
+            self._opened = token
+        return [item.future for item in work]
 
     def _gather(self, expected: int) -> None:
         """Those who were answered in the last round are about to call again: a round costs hardly more for them all."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from fairpool.wire import local_server
 from fairpool.wire.reading import nearest, shown
@@ -31,6 +32,8 @@ KEYS: Final = (
     "database_url",
     "host",
     "port",
+    "advertise",
+    "token_file",
     "idle_s",
     "body_limit_mb",
     "log_level",
@@ -53,6 +56,9 @@ class Settings:
 
     database_url: SQLAlchemy's; the data folder's SQLite file where it is left out.
     port: 0 for any free one. hosts: names besides the loopback ones by which the server may be called.
+    advertise: the URL at which the other servers of the same database find this one; "" for where it listens.
+    token_file: the file of the installation's own token, which all servers of one database must share; the data
+    folder's where it is left out.
     idle_s: stop after so long without work or calls; None for never.
     allow_remote: whether it may listen on other addresses than the loopback ones.
     rate_per_s, max_waits: calls a second, and waiting calls at a time, of one token; 0 for any number.
@@ -63,6 +69,8 @@ class Settings:
     database_url: str
     host: str = "127.0.0.1"
     port: int = 0
+    advertise: str = ""
+    token_file: Path | None = None
     idle_s: float | None = None
     body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES
     log_level: str = "info"
@@ -72,6 +80,11 @@ class Settings:
     rate_per_s: float = DEFAULT_RATE_PER_S
     max_waits: int = DEFAULT_MAX_WAITS
     sources: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def shares_database(self) -> bool:
+        """Whether other servers may use the same database: one was named, not left to the data folder."""
+        return "database_url" in dict(self.sources)
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
@@ -105,12 +118,14 @@ def load(flags: Mapping[str, object] | None = None, environment: Mapping[str, st
 def _settings(found: Mapping[str, object], sources: Mapping[str, str]) -> Settings:
     where = {key: f"{key} (from {name})" for key, name in sources.items()}
     data_dir = Path(str(found.get("data_dir") or local_server.data_dir())).expanduser().absolute()
-    idle = found.get("idle_s")
+    idle, token_file = found.get("idle_s"), found.get("token_file")
     settings = Settings(
         data_dir=data_dir,
         database_url=str(found.get("database_url") or f"sqlite:///{data_dir / local_server.DATABASE_FILE}"),
         host=str(found.get("host", "127.0.0.1")),
         port=int(_number(found, where, "port", 0, low=0, high=65_535)),
+        advertise=_address(found, where),
+        token_file=None if not token_file else Path(str(token_file)).expanduser().absolute(),
         idle_s=None if idle in (None, "", 0, "0") else _number(found, where, "idle_s", 0, low=0.1, high=1e9),
         body_limit_bytes=int(
             _number(found, where, "body_limit_mb", DEFAULT_BODY_LIMIT_BYTES / 2**20, low=0.001, high=1024) * 2**20
@@ -156,6 +171,16 @@ def _from_file(path: Path) -> Mapping[str, object]:
             hint = f": did you mean {meant!r}?" if meant else ""
             raise WrongSetting(f"{path}: unknown setting {shown(key)!r} in [server]{hint} Possible: {', '.join(KEYS)}")
     return table
+
+
+def _address(found: Mapping[str, object], where: Mapping[str, str]) -> str:
+    """Where others find this server, as ``http://HOST:PORT``."""
+    value = str(found.get("advertise", ""))
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/")):
+        told = where.get("advertise", "advertise")
+        raise WrongSetting(f"{told}: {shown(value)!r} is no address of a server; possible: http(s)://HOST:PORT")
+    return value.rstrip("/")
 
 
 def _number(

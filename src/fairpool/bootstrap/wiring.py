@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
+from fairpool.app.leading import LONE_TTL_S, Leading
 from fairpool.app.ports import Clock, Store
 from fairpool.app.records import DEFAULT_WORKSPACE, HistoryEntry, RequestQuery, RunQuery, RunStatus
 from fairpool.app.scheduler import Scheduler, SchedulerLoop
@@ -21,6 +24,7 @@ from fairpool.bootstrap.sources import SystemClock, TimeOrderedIds
 from fairpool.core.ids import Instant
 from fairpool.core.requests import Status
 from fairpool.server.application import create_app
+from fairpool.server.forwarding import Forwarding
 from fairpool.server.gate import LOOPBACK_HOSTS
 from fairpool.server.identities import Identities, Tokens
 from fairpool.server.limits import Doorkeeper, Limits
@@ -49,14 +53,20 @@ class Runtime:
 class Wakes:
     """The scheduler's notifier: wakes the calls that wait for what has changed, and has people looked up anew."""
 
-    def __init__(self, watch: Watch, identities: Identities) -> None:
+    def __init__(self, watch: Watch, identities: Identities, forwarding: Forwarding) -> None:
         self._watch = watch
         self._identities = identities
+        self._forwarding = forwarding
 
     def publish(self, entries: Sequence[HistoryEntry]) -> None:
         """See `ports.Notifier`."""
         self._identities.forget(entries)  # first: who is woken may call again at once
         self._watch.tell([entry.change.object for entry in entries])
+
+    def elsewhere(self, leader: str) -> None:
+        """See `ports.Notifier`."""
+        self._forwarding.leader_changed(leader)
+        self._watch.tell([])
 
 
 def version() -> str:
@@ -65,16 +75,16 @@ def version() -> str:
 
 
 @contextmanager
-def build(settings: Settings, token: str) -> Iterator[Runtime]:
-    """A running server over the settings' database, taken down at the end of the block. Raises CannotWire."""
+def build(settings: Settings, token: str, *, address: str) -> Iterator[Runtime]:
+    """A running server over the settings' database, taken down at the end of the block. Raises CannotWire.
+
+    address: where the other servers of the database find it.
+    """
     with ExitStack() as stack:
         try:
             store = open_store(settings.database_url)
             stack.callback(store.close)
-            watch, clock, metrics = Watch(), SystemClock(), Metrics()
-            # The folder's lock says that its last holder is dead: by the same name its lease need not lapse first.
-            holder = f"{socket.gethostname()}:{settings.data_dir}"
-            meter = metrics.meter(DEFAULT_WORKSPACE)
+            watch, forwarding, clock, metrics = Watch(), Forwarding(address), SystemClock(), Metrics()
 
             def note_use(used: str, at: Instant) -> None:
                 loop.do("system", lambda tx: tokens.used(tx, [(used, at)]))
@@ -82,11 +92,17 @@ def build(settings: Settings, token: str) -> Iterator[Runtime]:
             identities = Identities(
                 Tokens([token]), readers=lambda workspace: store.reader, clock=clock, note_use=note_use
             )
-            scheduler = Scheduler(store, clock, TimeOrderedIds(), Wakes(watch, identities), holder=holder, meter=meter)
-            loop = SchedulerLoop(scheduler, clock)
+            scheduler = Scheduler(
+                store,
+                clock,
+                TimeOrderedIds(),
+                Wakes(watch, identities, forwarding),
+                leading=_leading(settings, store, address),
+                meter=metrics.meter(DEFAULT_WORKSPACE),
+            )
+            loop = SchedulerLoop(scheduler, clock, opening=[stacks.ensure_defaults])
             loop.start()
             stack.callback(loop.stop)
-            loop.do("system", stacks.ensure_defaults).result()
         except StoreError as error:
             raise CannotWire(error.message) from None
         services = Services(
@@ -94,16 +110,18 @@ def build(settings: Settings, token: str) -> Iterator[Runtime]:
             reader=store.reader,
             clock=clock,
             identities=identities,
-            hosts=frozenset() if settings.allow_remote and not settings.hosts else LOOPBACK_HOSTS | settings.hosts,
+            hosts=_hosts(settings, address),
             body_limit_bytes=settings.body_limit_bytes,
             has_work=lambda: has_work(store),
             started_at=clock.now(),
             version=version(),
             database=settings.database_url.partition(":")[0],
+            address=address,
             checks=checks(store, loop, clock),
             doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,
             watch=watch,
+            forwarding=forwarding,
         )
         yield Runtime(app=create_app(services), services=services)
 
@@ -138,6 +156,21 @@ def checks(store: SqlStore, loop: SchedulerLoop, clock: Clock) -> Mapping[str, C
         return "" if leadership is not None and leadership.until > clock.now() else "no server decides at the moment"
 
     return {"database": database, "schema": schema, "scheduler": scheduler}
+
+
+def _leading(settings: Settings, store: Store, address: str) -> Leading:
+    place = f"{socket.gethostname()}:{settings.data_dir}"
+    if settings.shares_database:
+        return Leading(store.leases, holder=f"{place}:{secrets.token_hex(8)}", address=address)
+    # The folder's lock says that its last holder is dead: by the same name its lease need not lapse first.
+    return Leading(store.leases, holder=place, address=address, ttl_s=LONE_TTL_S)
+
+
+def _hosts(settings: Settings, address: str) -> frozenset[str]:
+    if settings.allow_remote and not settings.hosts:
+        return frozenset()
+    name = urlsplit(address).hostname
+    return LOOPBACK_HOSTS | settings.hosts | ({name} if name else set())
 
 
 def has_work(store: Store) -> bool:

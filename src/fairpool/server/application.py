@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from starlette.responses import Response
 from starlette.routing import Route as PathRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairpool.app.authz import Principal, Right
-from fairpool.app.errors import NotFound
+from fairpool.app.errors import NotFound, NotLeading
 from fairpool.app.rights import right_of, roles_for
+from fairpool.app.store_errors import StaleLeader
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint
 from fairpool.server.failures import not_found
@@ -72,10 +74,7 @@ class _ByMethod:
         right = _right(name, endpoint, scope["fairpool.principal"])
         call = Call(scope, receive, services=self._services, route=ROUTES[name], right=right)
         call.check_query()
-        try:
-            response = await endpoint.handler(call)
-        except NotFound as error:
-            raise not_found(error, call.field_of(error.ref)) from None
+        response = await _answer(call, endpoint)
         await response(scope, receive, send)
 
 
@@ -93,6 +92,30 @@ def _right(route: str, endpoint: Endpoint, principal: Principal | None) -> Right
             numbers={"role": principal.role.value, "roles": [role.value for role in roles_for(route)]},
         )
     return right
+
+
+async def _answer(call: Call, endpoint: Endpoint) -> Response:
+    """What this server answers, or the one that decides where the call needs that."""
+    services = call.services
+    if not endpoint.is_local and not services.loop.is_leading:
+        return await _forwarded(call)
+    try:
+        return await endpoint.handler(call)
+    except NotFound as error:
+        raise not_found(error, call.field_of(error.ref)) from None
+    except (NotLeading, StaleLeader):
+        # It has just lost the leadership. Nothing was changed: the next one can do it all.
+        if endpoint.is_local:
+            raise
+        return await _forwarded(call)
+
+
+async def _forwarded(call: Call) -> Response:
+    """What the server answers that decides."""
+    services, body = call.services, await call.payload()
+    return await services.forwarding.forward(
+        call.scope, body, leader=services.loop.leader_address, wait_s=call.wait_s if "wait_s" in call.route.query else 0
+    )
 
 
 class _NoRoute:

@@ -49,6 +49,12 @@ class Call:
         self.right = right
         self.path: dict[str, str] = scope.get("path_params", {})
         self._sent: object = None
+        self._read: bytes | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """The call as it came over the connection."""
+        return self._request.scope
 
     @property
     def principal(self) -> Principal:
@@ -172,7 +178,7 @@ class Call:
 
     async def body(self, model: type[Model], *, optional: bool = False) -> Model:
         """The body as a `model`. optional: an empty body stands for one without any fields."""
-        data = await self._bytes()
+        data = await self.payload()
         if optional and not data:
             return read(model, {})
         self._check_media()
@@ -203,7 +209,13 @@ class Call:
         guidance = "send JSON in UTF-8, not packed, with 'Content-Type: application/json'"
         raise Refused(Slug.MEDIA, told, guidance=guidance)
 
-    async def _bytes(self) -> bytes:
+    async def payload(self) -> bytes:
+        """The body as it came; read once. Raises Refused for one that is too large."""
+        if self._read is None:
+            self._read = await self._received()
+        return self._read
+
+    async def _received(self) -> bytes:
         limit = self.services.body_limit_bytes
         declared = self._request.headers.get("content-length", "")
         size = int(declared) if declared.isdigit() and len(declared) < 16 else 0

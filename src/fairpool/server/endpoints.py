@@ -20,6 +20,7 @@ class Endpoint:
     body, answer: the models of the body that it reads and of what it answers; None for none, or for no JSON.
     headers: the request headers that mean something to it. is_open: whether it answers without a token.
     also: other statuses under which it answers with a model of its own instead of a problem.
+    is_local: whether it needs the database at most, and not the scheduler: every server answers by itself.
     """
 
     handler: Handler
@@ -32,6 +33,7 @@ class Endpoint:
     media_type: str = "application/json"
     is_open: bool = False
     also: tuple[tuple[int, type[BaseModel]], ...] = ()
+    is_local: bool = False
 
 
 def present(view: BaseModel, *, status: int = 200, version: int | None = None, location: str | None = None) -> Response:

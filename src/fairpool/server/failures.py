@@ -19,6 +19,7 @@ from fairpool.app.errors import (
     KeyReused,
     NotAllowed,
     NotFound,
+    NotLeading,
     Overloaded,
     Stale,
 )
@@ -133,6 +134,8 @@ def of_app(error: AppError) -> Refused:
             return Refused(Slug.FORBIDDEN, str(error))
         case Overloaded():
             return Refused(Slug.OVERLOADED, str(error), headers={"Retry-After": "1"})
+        case NotLeading():
+            return not_leading(str(error))
         case Busy():
             return unavailable(str(error))
     raise AssertionError(f"an AppError that has no problem: {type(error).__name__}")
@@ -163,6 +166,13 @@ def unavailable(detail: str, *, retry_after_s: int = 1) -> Refused:
     return Refused(Slug.UNAVAILABLE, detail, headers={"Retry-After": str(retry_after_s)})
 
 
+def not_leading(detail: str) -> Refused:
+    """That no server that decides could be asked. The same call may be made again: if it was done after all, an
+    idempotency key tells."""
+    guidance = "ask again in a moment: another server takes over within seconds"
+    return Refused(Slug.NOT_LEADING, detail, guidance=guidance, headers={"Retry-After": "1"})
+
+
 def _field(slug: Slug, error: InvalidInput) -> Refused:
     value = shown(error.value)
     field = printable(error.field)
@@ -179,7 +189,7 @@ _TELL: Final[tuple[tuple[type[Exception], Callable[[Exception], Refused]], ...]]
     (IllegalTransition, _illegal),
     (StoreFull, lambda error: disk_full()),
     (StoreUnavailable, lambda error: unavailable(str(error))),
-    (StaleLeader, lambda error: unavailable("another server has become the scheduler: ask again")),
+    (StaleLeader, lambda error: not_leading("another server has become the scheduler; nothing was changed")),
     (NameTaken, _told(Slug.EXISTS)),
     (PolicyExists, _told(Slug.EXISTS, "one policy per subject and pool: update that one")),
     (NodeTaken, _told(Slug.CONFLICT)),

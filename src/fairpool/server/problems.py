@@ -34,6 +34,7 @@ TABLE: Final = MappingProxyType(
         Slug.TOO_MANY: (429, "Too many calls"),
         Slug.QUEUE_FULL: (409, "The caller has as many requests in the queue as it may"),
         Slug.UNAVAILABLE: (503, "The server cannot serve this now"),
+        Slug.NOT_LEADING: (503, "No server decides at the moment"),
         Slug.OVERLOADED: (503, "The server has too much to do"),
         Slug.DISK_FULL: (507, "The disk is full"),
         Slug.INTERNAL: (500, "Something went wrong in the server"),

@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 GRACEFUL_STOP_S = 10
 """How long calls that are under way may take to finish after the server was told to stop."""
 
+_HAND_OVER_S = 1.0
+"""How long after that another server must wait to decide, for calls that were already under way here."""
+
 _BACKLOG = 2048
 """Connections that may wait to be accepted: a thousand steps of one run may call at once."""
 
@@ -85,6 +88,7 @@ class Process(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to take calls, then say so."""
         self._services.watch.attach(asyncio.get_running_loop())
+        self._services.forwarding.attach(asyncio.get_running_loop())
         await super().startup(sockets=sockets)
         if self.started:
             self._on_ready()
@@ -92,11 +96,20 @@ class Process(uvicorn.Server):
             self._idle_watch = asyncio.create_task(self._stop_when_idle(self._idle_s))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what is under way."""
+        """Finish what is under way, and let another server decide as soon as that is done."""
         self._services.watch.close()
         if self._idle_watch is not None:
             self._idle_watch.cancel()
+        handing_over = asyncio.create_task(self._hand_over())
         await super().shutdown(sockets=sockets)
+        await handing_over
+        await self._services.forwarding.close()
+
+    async def _hand_over(self) -> None:
+        give_up_at = time.monotonic() + _HAND_OVER_S
+        while self._services.metrics.under_way and time.monotonic() < give_up_at:  # noqa: ASYNC110 (nothing announces it)
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(self._services.loop.stop)
 
     async def _stop_when_idle(self, idle_s: float) -> None:
         while True:

@@ -54,6 +54,6 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **streams.ENDPOINTS,
         **workspace.ENDPOINTS,
         **operating.ENDPOINTS,
-        "openapi": Endpoint(handler=_openapi, summary="This document."),
+        "openapi": Endpoint(handler=_openapi, summary="This document.", is_local=True),
     }
 )

@@ -9,6 +9,7 @@ from fairpool.app.ports import Clock, Reader
 from fairpool.app.scheduler import SchedulerLoop
 from fairpool.core.ids import Instant
 from fairpool.server.bridge import Bridge
+from fairpool.server.forwarding import Forwarding
 from fairpool.server.identities import Identities
 from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
@@ -22,6 +23,7 @@ class Services:
     loop: decides; reader: what is committed. hosts: names by which the server may be called; empty for any.
     database: what kind of database it is, for people. has_work: whether anything is queued, allocated or running.
     checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take a while).
+    forwarding: passes on what another server decides. address: where other servers find this one.
     """
 
     loop: SchedulerLoop
@@ -36,6 +38,8 @@ class Services:
     database: str
     checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     doorkeeper: Doorkeeper = field(default_factory=lambda: Doorkeeper(Limits()))
+    address: str = ""
+    forwarding: Forwarding = field(default_factory=Forwarding)
     metrics: Metrics = field(default_factory=Metrics)
     watch: Watch = field(default_factory=Watch)
     bridge: Bridge = field(default_factory=Bridge)

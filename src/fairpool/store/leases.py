@@ -31,10 +31,16 @@ def fence(connection: Connection, leader: str, token: int) -> None:
 
 
 class SqlLeases:
-    """The leader lease of one workspace. transaction: begins one that may write."""
+    """The leader lease of one workspace. transaction, reading: begin one that may write, and one that may not."""
 
-    def __init__(self, transaction: Callable[[], AbstractContextManager[Connection]], workspace: str) -> None:
+    def __init__(
+        self,
+        transaction: Callable[[], AbstractContextManager[Connection]],
+        reading: Callable[[], AbstractContextManager[Connection]],
+        workspace: str,
+    ) -> None:
         self._transaction = transaction
+        self._reading = reading
         self._leader = leader_name(workspace)
 
     def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
@@ -72,8 +78,8 @@ class SqlLeases:
                 self._change(connection, {"until": 0})
 
     def current(self) -> Leadership | None:
-        """See `ports.Leases`."""
-        with self._transaction() as connection:
+        """See `ports.Leases`. Takes no lock: those who follow look several times a second."""
+        with self._reading() as connection:
             return _leadership(_read(connection, self._leader))
 
     def _change(self, connection: Connection, values: dict[str, Any]) -> None:

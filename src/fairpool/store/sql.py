@@ -27,8 +27,8 @@ class SqlStore:
         self._readers = readers
         self._workspace = workspace
         self._rows = Writer(workspace, writer.dialect, database.begin_commit)
-        self._leases = SqlLeases(self._writing, workspace)
         self._reading = Reading(readers, database)
+        self._leases = SqlLeases(self._writing, self._reading, workspace)
         self._reader = SqlReader(self._reading, workspace)
 
     @property

@@ -37,6 +37,7 @@ class Slug(StrEnum):
     TOO_MANY = "too-many-calls"
     QUEUE_FULL = "queue-limit"
     UNAVAILABLE = "unavailable"
+    NOT_LEADING = "not-leading"
     OVERLOADED = "overloaded"
     DISK_FULL = "disk-full"
     INTERNAL = "internal-error"
@@ -80,6 +81,7 @@ EXIT_CODES: Final = MappingProxyType(
         Slug.TOO_MANY: Exit.UNREACHABLE,
         Slug.QUEUE_FULL: Exit.CONFLICT,
         Slug.UNAVAILABLE: Exit.UNREACHABLE,
+        Slug.NOT_LEADING: Exit.UNREACHABLE,
         Slug.OVERLOADED: Exit.UNREACHABLE,
         Slug.DISK_FULL: Exit.FAILED,
         Slug.INTERNAL: Exit.FAILED,

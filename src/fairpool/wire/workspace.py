@@ -24,7 +24,11 @@ class SettingsView(View):
 
 
 class ServerInfo(View):
-    """What a server says of itself. database: what kind it keeps its memory in, without any secret."""
+    """What a server says of itself.
+
+    database: what kind it keeps its memory in, without any secret. leader: whether it decides. address,
+    leader_address: where other servers find it, and the one that decides; "" for nowhere.
+    """
 
     version: str
     api: str = "v1"
@@ -32,6 +36,8 @@ class ServerInfo(View):
     now: datetime
     database: str = ""
     leader: bool = True
+    address: str = ""
+    leader_address: str = ""
     queued: int = 0
     active: int = 0
 

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
+from fairpool.app.leading import Leading
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Leases, Reader, Store, Stored
 from fairpool.app.records import Batch, Declared, HistoryEntry, HistoryQuery, Leadership, RequestRecord
@@ -78,9 +79,13 @@ class Told:
 
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
+        self.leaders: list[str] = []  # who led, whenever something happened elsewhere
 
     def publish(self, entries: Sequence[HistoryEntry]) -> None:
         self.entries.extend(entries)
+
+    def elsewhere(self, leader: str) -> None:
+        self.leaders.append(leader)
 
 
 class Office:
@@ -91,7 +96,8 @@ class Office:
         self.store = Unreliable(store or MemoryStore())
         self.told = Told()
         self.ids = SequentialIds()
-        self.scheduler = Scheduler(self.store, self.clock, self.ids, self.told, holder=holder)
+        leading = Leading(self.store, holder=holder, address=f"http://{holder}")
+        self.scheduler = Scheduler(self.store, self.clock, self.ids, self.told, leading=leading)
 
     @property
     def memory(self) -> Memory:
@@ -136,7 +142,8 @@ class Office:
         """The next process over the same store, with the same clock."""
         after = Office(self.store.store, self.clock)
         after.ids = self.ids
-        after.scheduler = Scheduler(after.store, after.clock, self.ids, after.told, holder="one")
+        leading = Leading(after.store, holder="one")
+        after.scheduler = Scheduler(after.store, after.clock, self.ids, after.told, leading=leading)
         after.scheduler.cycle([])
         return after
 

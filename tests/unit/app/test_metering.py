@@ -43,7 +43,9 @@ def counts() -> Counts:
 def office(counts: Counts) -> Office:
     office = opened()
     office.scheduler.resign()
-    office.scheduler = Scheduler(office.store, office.clock, office.ids, office.told, holder="one", meter=counts)
+    office.scheduler = Scheduler(
+        office.store, office.clock, office.ids, office.told, leading=office.scheduler.leading, meter=counts
+    )
     return office
 
 

@@ -19,7 +19,7 @@ from fairpool.app.use_cases import pools, requests, runs
 from fairpool.app.use_cases.pools import PoolChange
 from fairpool.core.audit import audit
 from fairpool.core.requests import Status
-from tests.unit.app.office import START, Office, ask, opened, same_as_stored, submitting
+from tests.unit.app.office import Office, ask, opened, same_as_stored, submitting
 
 
 @pytest.fixture
@@ -152,6 +152,9 @@ def test_nobody_is_told_before_the_commit_and_everybody_after(office: Office) ->
             assert not work.future.done()
             assert [entry.seq for entry in entries] == [stored - 1, stored]
 
+        def elsewhere(self, leader: str) -> None:
+            raise AssertionError("this server leads")
+
     office.scheduler._notifier = Watching()
     office.scheduler.cycle([work])
     assert [what for _, what in seen] == [["queued", "allocated"]]
@@ -161,6 +164,9 @@ def test_nobody_is_told_before_the_commit_and_everybody_after(office: Office) ->
 def test_what_is_committed_stays_committed_when_telling_fails(office: Office, caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         def publish(self, entries: object) -> None:
+            raise RuntimeError("the event loop is closed")
+
+        def elsewhere(self, leader: str) -> None:
             raise RuntimeError("the event loop is closed")
 
     office.scheduler._notifier = Broken()
@@ -175,25 +181,6 @@ def test_a_scheduler_that_was_overtaken_commits_nothing_and_stands_by(office: Of
     assert isinstance(answer.exception(), StaleLeader)
     assert not office.scheduler.is_leading
     assert office.store.load().live == {}
-
-
-def test_a_second_scheduler_waits_for_the_first_ones_lease(office: Office) -> None:
-    held = office.submit()
-    second = Office(office.store.store, office.clock, holder="two")
-    assert isinstance(second.round(submit(ask()))[0].exception(), NotLeading)
-    assert second.scheduler.wake_at == START + int(scheduling.LEADER_TTL_S * 1_000_000)
-    office.scheduler.resign()
-    assert second.status(held.id) == "allocated"
-    assert isinstance(office.round(submit(ask()))[0].exception(), NotLeading)
-
-
-def test_a_leader_that_hears_of_its_end_when_renewing_answers_so_and_does_not_spin(office: Office) -> None:
-    office.clock.advance(60)
-    office.store.store.leases.acquire("two", office.clock.now(), 60)
-    assert isinstance(office.round(submit(ask()))[0].exception(), NotLeading)
-    office.scheduler.cycle([])
-    assert office.scheduler.wake_at is not None
-    assert office.scheduler.wake_at > office.clock.now()
 
 
 def test_a_caller_that_went_away_changes_nothing_for_the_others(office: Office) -> None:

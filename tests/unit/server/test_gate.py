@@ -50,13 +50,13 @@ async def contradict(call: Call) -> Response:
 @pytest.fixture
 def app() -> ASGIApp:
     endpoints = {
-        "pool_create": Endpoint(handler=read_pool, summary=""),
-        "pool_list": Endpoint(handler=list_pools, summary=""),
-        "pool_get": Endpoint(handler=fail, summary=""),
-        "pool_delete": Endpoint(handler=fill, summary=""),
-        "policy_list": Endpoint(handler=contradict, summary=""),
-        "health": Endpoint(handler=list_pools, summary=""),
-        "ready": Endpoint(handler=list_pools, summary=""),
+        "pool_create": Endpoint(handler=read_pool, summary="", is_local=True),
+        "pool_list": Endpoint(handler=list_pools, summary="", is_local=True),
+        "pool_get": Endpoint(handler=fail, summary="", is_local=True),
+        "pool_delete": Endpoint(handler=fill, summary="", is_local=True),
+        "policy_list": Endpoint(handler=contradict, summary="", is_local=True),
+        "health": Endpoint(handler=list_pools, summary="", is_local=True),
+        "ready": Endpoint(handler=list_pools, summary="", is_local=True),
     }
     unused: Any = None  # these endpoints decide and read nothing
     services = Services(

@@ -19,25 +19,19 @@ def server() -> None:
 @click.option("--foreground", is_flag=True, help="Stay here and log to the terminal, until Ctrl-C.")
 @click.option("--host", help="The address to listen on (127.0.0.1).")
 @click.option("--port", type=int, help="The port to listen on (any free one).")
+@click.option("--advertise", metavar="URL", help="Where other servers of the database find it (where it listens).")
+@click.option("--token-file", metavar="FILE", help="File of the installation's token (the data folder's).")
 @click.option("--allow-remote", is_flag=True, help="Listen on other than loopback addresses too.")
 @click.option("--idle", "idle_s", type=int, metavar="S", help="Stop after so long without work (1800; 0: never).")
 @click.option("--log-format", type=click.Choice(("text", "json")), help="How it logs (text).")
-def start(
-    host: str | None,
-    port: int | None,
-    idle_s: int | None,
-    log_format: str | None,
-    *,
-    foreground: bool,
-    allow_remote: bool,
-) -> None:
+def start(*, foreground: bool, allow_remote: bool, **said: str | int | None) -> None:
     """Start the local server, or find the one that runs."""
     from fairpool.wire import local_server
 
     arguments = []
-    for name, value in (("--host", host), ("--port", port), ("--idle-s", idle_s), ("--log-format", log_format)):
+    for name, value in said.items():
         if value is not None:
-            arguments += [name, str(value)]
+            arguments += [f"--{name.replace('_', '-')}", str(value)]
     if allow_remote:
         arguments.append("--allow-remote")
     if foreground:

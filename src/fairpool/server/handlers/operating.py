@@ -60,13 +60,14 @@ async def _metrics(call: Call) -> Response:
 
 
 ENDPOINTS = {
-    "health": Endpoint(handler=_health, summary="That the process lives.", is_open=True),
+    "health": Endpoint(handler=_health, summary="That the process lives.", is_open=True, is_local=True),
     "ready": Endpoint(
         handler=_ready,
         summary="Whether the server can serve calls, check by check; status 503 where it cannot.",
         answer=Readiness,
         also=((503, Readiness),),
         is_open=True,
+        is_local=True,
     ),
-    "metrics": Endpoint(handler=_metrics, summary="Counts for Prometheus.", media_type="text/plain"),
+    "metrics": Endpoint(handler=_metrics, summary="Counts for Prometheus.", media_type="text/plain", is_local=True),
 }

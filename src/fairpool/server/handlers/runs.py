@@ -133,7 +133,7 @@ def _status(status: RunStatus | None) -> Status | None:
 
 
 ENDPOINTS = {
-    "run_list": Endpoint(handler=_list, summary="List runs, the newest first.", answer=Page[RunView]),
+    "run_list": Endpoint(handler=_list, summary="List runs, the newest first.", answer=Page[RunView], is_local=True),
     "run_create": Endpoint(
         handler=_create,
         summary="Report that a run begins.",
@@ -142,12 +142,14 @@ ENDPOINTS = {
         status=201,
         headers=("Idempotency-Key",),
     ),
-    "run_get": Endpoint(handler=_get, summary="A run with its steps and their requests.", answer=RunView),
+    "run_get": Endpoint(
+        handler=_get, summary="A run with its steps and their requests.", answer=RunView, is_local=True
+    ),
     "run_update": Endpoint(handler=_update, summary="Report how a run is going.", body=RunUpdate, answer=RunView),
     "step_create": Endpoint(
         handler=_create_step, summary="Report that a step begins.", body=StepCreate, answer=StepView, status=201
     ),
-    "step_get": Endpoint(handler=_get_step, summary="A step with its requests.", answer=StepView),
+    "step_get": Endpoint(handler=_get_step, summary="A step with its requests.", answer=StepView, is_local=True),
     "step_update": Endpoint(
         handler=_update_step, summary="Report how a step is going.", body=StepUpdate, answer=StepView
     ),

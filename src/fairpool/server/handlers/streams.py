@@ -103,21 +103,25 @@ def _kind(call: Call) -> Kind | None:
 
 ENDPOINTS = {
     "history": Endpoint(
-        handler=_list, summary="What happened, newest first, or in order `after` an entry.", answer=Page[HistoryEntry]
+        handler=_list,
+        summary="What happened, newest first, or in order `after` an entry.",
+        answer=Page[HistoryEntry],
+        is_local=True,
     ),
     "events": Endpoint(
         handler=_events,
         summary="What happens, as server-sent events; without an id only what is new.",
         media_type="text/event-stream",
         headers=("Last-Event-ID",),
+        is_local=True,
     ),
     "pool_history": Endpoint(
-        handler=of_pool, summary="The history of a pool, newest first.", answer=Page[HistoryEntry]
+        handler=of_pool, summary="The history of a pool, newest first.", answer=Page[HistoryEntry], is_local=True
     ),
     "policy_history": Endpoint(
-        handler=of_policy, summary="The history of a policy, newest first.", answer=Page[HistoryEntry]
+        handler=of_policy, summary="The history of a policy, newest first.", answer=Page[HistoryEntry], is_local=True
     ),
     "request_history": Endpoint(
-        handler=of_request, summary="The history of a request, newest first.", answer=Page[HistoryEntry]
+        handler=of_request, summary="The history of a request, newest first.", answer=Page[HistoryEntry], is_local=True
     ),
 }

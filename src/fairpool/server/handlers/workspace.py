@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from fairpool.app import queries
 from fairpool.app.memory import Memory
-from fairpool.app.records import Declared, Document
+from fairpool.app.records import Declared, Document, RequestQuery
 from fairpool.app.use_cases import settings
 from fairpool.core.ids import Instant
+from fairpool.core.requests import Status
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
+from fairpool.server.lookups import reading
 from fairpool.server.outgoing import moment
 from fairpool.wire.workspace import ServerInfo, SettingsUpdate, SettingsView
+
+_LIVE = frozenset(status for status in Status if not status.is_final)
 
 
 def _settings(memory: Memory, now: Instant, record: Declared[Document] | None) -> SettingsView:
@@ -38,7 +41,8 @@ async def _update_settings(call: Call) -> Response:
 
 async def _info(call: Call) -> Response:
     services = call.services
-    queued, active = await asked(call, lambda memory, now: queries.live_requests(memory))
+    counts = await reading(call, lambda reader: reader.requests.count(RequestQuery(statuses=_LIVE)))
+    queued = counts.get(Status.QUEUED, 0)
     return present(
         ServerInfo(
             version=services.version,
@@ -46,8 +50,10 @@ async def _info(call: Call) -> Response:
             now=moment(services.clock.now()),
             database=services.database,
             leader=services.loop.is_leading,
+            address=services.address,
+            leader_address=services.loop.leader_address,
             queued=queued,
-            active=active,
+            active=sum(counts.values()) - queued,
         )
     )
 
@@ -61,5 +67,5 @@ ENDPOINTS = {
         answer=SettingsView,
         headers=("If-Match",),
     ),
-    "server_info": Endpoint(handler=_info, summary="What the server says of itself.", answer=ServerInfo),
+    "server_info": Endpoint(handler=_info, summary="What the server says of itself.", answer=ServerInfo, is_local=True),
 }
