@@ -5,16 +5,18 @@ What runs goes on. What waits goes on by the ways that are left to it, and where
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from fairpool.app.memory import Memory
-from fairpool.app.records import Kind, RequestRecord
+from fairpool.app.records import AnyDeclared, Kind, RequestRecord
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import policies, requests
+from fairpool.app.use_cases.declaring import changed
+from fairpool.core import events as ev
 from fairpool.core.ids import RequestId
 from fairpool.core.policies import Policy, Subject
-from fairpool.core.requests import Status
+from fairpool.core.requests import Request, Status
 from fairpool.core.waiting import Origin
 
 
@@ -60,8 +62,41 @@ def _others(subjects: tuple[Subject, ...], without: Subject) -> tuple[Subject, .
 
 
 def go_without(tx: Transaction, queued: Iterable[RequestId], without: Subject, reason: str) -> None:
-    """Queued requests that have no way but as that subject are cancelled."""
-    withdraw(tx, stranded(tx.memory, queued, without), reason)
+    """Queued requests are not made as that subject any more. The next decision cancels those that lost every right."""
+    redirected: list[Request] = []
+    for request in queued:
+        asked = tx.memory.live[request].request
+        rest = _others(asked.subjects, without)
+        if rest:
+            redirected.append(replace(asked, subjects=rest))
+        else:
+            requests.cancel(tx, request, reason=reason)
+    _redirect(tx, [], redirected)
+
+
+def rename(tx: Transaction, old: Subject, new: Subject) -> None:
+    """Policies that speak of the subject, and live requests that are made as it, follow its new name."""
+    speaking = [tx.memory.policy(policy.id) for policy in _speaking_of(tx.memory, old)]
+    renamed = {policy.id: replace(policy.spec, subject=new) for policy in speaking}
+    made = made_as(tx.memory, old)
+    asked = [tx.memory.live[request].request for request in (*made.queued, *made.active)]
+    redirected = [
+        replace(each, subjects=tuple(dict.fromkeys(new if subject == old else subject for subject in each.subjects)))
+        for each in asked
+    ]
+    _redirect(tx, [ev.PolicySet(policy=policy) for policy in renamed.values()], redirected)
+    for policy in speaking:
+        name = policy.name.removesuffix(str(old)) + str(new)
+        before, after = {"subject": str(old)}, {"subject": str(new)}
+        changed(tx, policy, renamed[policy.id], name=name, before=before, after=after)
+
+
+def _redirect(tx: Transaction, rules: Sequence[ev.RuleEvent], redirected: Sequence[Request]) -> None:
+    events = (*rules, *(ev.Redirected(request=request) for request in redirected))
+    if events:
+        tx.apply(ev.Together(events=events))
+    for request in redirected:
+        tx.redirect(request)
 
 
 def withdraw(tx: Transaction, queued: Iterable[RequestId], reason: str) -> None:
@@ -79,15 +114,15 @@ def leave_team(tx: Transaction, team: Subject, leaver: Subject) -> None:
 
 def policies_of(memory: Memory, subject: Subject) -> tuple[str, ...]:
     """Names of the policies that speak of that subject."""
-    return tuple(
-        declared.name
-        for declared in memory.all(Kind.POLICY)
-        if isinstance(declared.spec, Policy) and declared.spec.subject == subject
-    )
+    return tuple(declared.name for declared in _speaking_of(memory, subject))
 
 
 def drop_policies(tx: Transaction, subject: Subject) -> None:
     """The policies that speak of that subject go."""
-    for declared in tx.memory.all(Kind.POLICY):
-        if isinstance(declared.spec, Policy) and declared.spec.subject == subject:
-            policies.detach(tx, declared.id)
+    for declared in _speaking_of(tx.memory, subject):
+        policies.detach(tx, declared.id)
+
+
+def _speaking_of(memory: Memory, subject: Subject) -> list[AnyDeclared]:
+    declared = memory.all(Kind.POLICY)
+    return [each for each in declared if isinstance(each.spec, Policy) and each.spec.subject == subject]

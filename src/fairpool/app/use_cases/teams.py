@@ -80,9 +80,13 @@ def update(
     note = old.note if change.description is None else {**old.note, **note_of(change.description)}
     if dry_run:
         return lambda: replace(old, name=name, spec=spec, note=note)
+    if name != old.name:
+        leaving.rename(tx, subject_of(Kind.TEAM, old.name), subject_of(Kind.TEAM, name))
+        for account in tx.memory.all(Kind.SERVICE_ACCOUNT):
+            rename_in(tx, account, "teams", old.name, name)
     for gone in before:
         if gone not in members:
-            leaving.leave_team(tx, subject_of(Kind.TEAM, old.name), subject_of(Kind.USER, gone))
+            leaving.leave_team(tx, subject_of(Kind.TEAM, name), subject_of(Kind.USER, gone))
     record = changed(
         tx, old, spec, name=name, note=note, before={"name": old.name, **old.spec}, after={"name": name, **spec}
     )
