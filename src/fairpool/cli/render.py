@@ -45,8 +45,8 @@ def print_list(items: Sequence[BaseModel], columns: Sequence[Column], style: Sty
         for item in items:
             click.echo(getattr(item, name))
         return
-    shown = _chosen(columns, style)
-    rows = [[_text(column.show(item)) for column in shown] for item in items]
+    shown = chosen(columns, style)
+    rows = [[text(column.show(item)) for column in shown] for item in items]
     if style.sort_by:
         rows = _sorted(rows, shown, style.sort_by)
     headings = [column.name for column in shown]
@@ -66,7 +66,7 @@ def print_one(item: BaseModel, lines: Iterable[tuple[str, object]], style: Style
     elif style.format == "name":
         click.echo(getattr(item, name))
     else:
-        pairs = [(label, _text(value)) for label, value in lines]
+        pairs = [(label, text(value)) for label, value in lines]
         width = max((len(label) for label, value in pairs if value), default=0)
         for label, value in pairs:
             if value:
@@ -126,7 +126,8 @@ def moment(at: datetime | None) -> str:
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if at is not None else ""
 
 
-def _chosen(columns: Sequence[Column], style: Style) -> list[Column]:
+def chosen(columns: Sequence[Column], style: Style) -> list[Column]:
+    """The columns that the style asks for. Raises UsageError for one that there is not."""
     if style.columns:
         by_name = {column.name.lower(): column for column in columns}
         unknown = [name for name in style.columns if name.lower() not in by_name]
@@ -152,7 +153,8 @@ def _sorted(rows: list[list[str]], columns: Sequence[Column], by: str) -> list[l
     return sorted(rows, key=key)
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """A cell of a table."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from fairpool.client.following import follow
 from fairpool.client.transport import Query, Transport
 from fairpool.wire.events import Event, HistoryEntry
 from fairpool.wire.explanations import CheckResult, Explanation
@@ -325,9 +326,21 @@ class Client:
         path = {"ref": ref} if kind == "pool" else {"id": ref}
         return list(self.pages(f"{kind}_history", HistoryEntry, path=path, limit=limit))
 
-    def events(self, *, after: int | None = None, **query: str | None) -> Iterator[Event]:
-        """What happens, from now or from after an event on; ends or raises when the connection does."""
-        asked: Query = {**query, "after": after}
-        for line in self.transport.lines("events", query=asked):
-            if line.startswith("data: "):
-                yield Event.model_validate_json(line.removeprefix("data: "))
+    def history(
+        self,
+        *,
+        kind: str | None = None,
+        object_id: str | None = None,
+        after: int | None = None,
+        limit: int | None = None,
+    ) -> list[HistoryEntry]:
+        """What happened, the newest first; with `after` what came after that entry, the oldest first."""
+        query: Query = {"kind": kind, "object": object_id, "after": after}
+        return list(self.pages("history", HistoryEntry, query=query, limit=limit))
+
+    def events(
+        self, *, after: int | None = None, kind: str | None = None, object_id: str | None = None, run: str | None = None
+    ) -> Iterator[Event]:
+        """What happens, from now or from after an event on, for ever: each event once and in order, also when the
+        connection breaks or the server restarts. Raises Problem where the server refuses."""
+        return follow(self.transport, after=after, query={"kind": kind, "object": object_id, "run": run})

@@ -181,18 +181,20 @@ class Transport:
         self, route: str, *, query: Query | None = None, headers: Mapping[str, str] | None = None
     ) -> Iterator[str]:
         """The lines of an answer without an end, as they come; ends when the connection does. Raises as `call`."""
-        url = self.url + ROUTES[route].url() + _encoded(query)
+        base = self.url
         try:
             response = self._pool.request(
                 "GET",
-                url,
+                base + ROUTES[route].url() + _encoded(query),
                 headers={**self._headers, "Accept": "text/event-stream", **(headers or {})},
                 preload_content=False,
                 timeout=urllib3.Timeout(connect=CONNECT_S, read=60),
                 redirect=False,
             )
         except HTTPError as error:
-            raise Unreachable(f"no answer from {self.url}: {_why(error)}") from None
+            if _never_sent(error):
+                self._look_again(base)
+            raise Unreachable(f"no answer from {base}: {_why(error)}") from None
         try:
             if response.status >= 400:
                 raise _problem(response)
@@ -202,7 +204,7 @@ class Transport:
                 for line in whole:
                     yield line.decode("utf-8").rstrip("\r")
         except HTTPError as error:
-            raise Unreachable(f"the connection to {self.url} ended: {_why(error)}") from None
+            raise Unreachable(f"the connection to {base} ended: {_why(error)}") from None
         finally:
             response.close()
 

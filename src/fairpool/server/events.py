@@ -16,8 +16,11 @@ Read = Callable[[int, int], Awaitable[Sequence[Event]]]
 
 
 async def stream(read: Read, watch: Watch, *, after: int) -> AsyncIterator[bytes]:
-    """Server-sent events after `after`, now and as they happen, until the reader hangs up or the server stops."""
-    yield b"retry: 1000\n\n"
+    """Server-sent events after `after`, now and as they happen, until the reader hangs up or the server stops.
+
+    It begins with the id after which it goes on: a reader whose connection breaks before the first event knows it then.
+    """
+    yield f"id: {after}\nretry: 1000\n\n".encode()
     with watch.watching(EVERYTHING) as changed:
         while True:
             changed.clear()

@@ -21,6 +21,9 @@ class Passage:
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.id = request_id(scope)
+        # Where the call is passed on to another server, it keeps its id there.
+        others = [pair for pair in scope["headers"] if pair[0] != HEADER]
+        scope["headers"] = [*others, (HEADER, self.id.encode())]
         self.status = 0
         self._scope = scope
         self._send = send
@@ -32,7 +35,8 @@ class Passage:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._answered = time.perf_counter()
-            message = {**message, "headers": [*message.get("headers", ()), (HEADER, self.id.encode())]}
+            others = [pair for pair in message.get("headers", ()) if pair[0] != HEADER]
+            message = {**message, "headers": [*others, (HEADER, self.id.encode())]}
         await self._send(message)
 
     def took_s(self) -> float:

@@ -38,7 +38,7 @@ async def some(history: History, watch: Watch, count: int, *, after: int = 0) ->
 def test_a_reader_goes_on_after_the_last_event_it_saw() -> None:
     history = History(event(1), event(2), event(3))
     first, *rest = asyncio.run(some(history, Watch(), 2, after=2))
-    assert first == b"retry: 1000\n\n"
+    assert first == b"id: 2\nretry: 1000\n\n"
     assert rest == [encoded(event(3))]
 
 
