@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from fairpool.wire.manifests import schemas
+from fairpool.wire.routes import API
+from tests.documents import FULL
 from tests.integration.serving import Caller, begin, end, serving
 
 POOL = {"kind": "pool", "name": "gpus", "capacity": {"gpu": 8}}
@@ -102,3 +105,24 @@ def test_what_it_does_to_work_is_said_before_and_happens_after(call: Caller) -> 
     call.ok("POST", "/apply", {"documents": [more]})
     assert call.ok("GET", f"/requests/{lent['id']}")["status"] == "preempting"
     assert call.ok("GET", f"/requests/{waits['id']}")["status"] == "queued"
+
+
+@pytest.mark.parametrize("kind", FULL)
+def test_what_the_server_shows_of_an_object_can_be_applied_again_unchanged(call: Caller, kind: str) -> None:
+    call.ok("POST", "/apply", {"documents": list(FULL.values())})
+    name = "service-accounts" if kind == "service-account" else f"{kind}s" if kind != "policy" else "policies"
+    listed = call.ok("GET", f"/{name}")["items"]
+    whole = [call.ok("GET", f"/{name}/{one['id']}") for one in listed]
+    for shown in (listed, whole):
+        plan = planned(call, *shown)
+        assert (plan["changes"], plan["unchanged"]) == ([], len(listed)), "and it says what kind it is"
+
+
+def test_the_schemas_that_are_published_are_those_that_the_program_writes(call: Caller) -> None:
+    index = call.ok("GET", "/schemas")["items"]
+    assert [item["kind"] for item in index] == list(schemas.names())
+    for item in index:
+        assert call.ok("GET", item["url"].removeprefix(API)) == schemas.named(item["kind"])
+    missing = call("GET", "/schemas/polcy")
+    assert (missing.status, missing.json["type"]) == (404, "not-found")
+    assert "'policy'" in missing.json["help"]

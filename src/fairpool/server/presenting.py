@@ -24,7 +24,7 @@ from fairpool.wire.requests import ReasonView, RequestView
 
 
 def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bool = True) -> PoolView:
-    """A pool with its usage; one that is only tried out as declared. whole: with its nodes and policies too."""
+    """A pool with its usage; one that is only tried out as declared. whole: with its policies too."""
     bare = PoolView(
         id=record.id,
         name=record.name,
@@ -32,6 +32,7 @@ def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bo
         state=record.spec.state.value,
         capacity=vector(healthy_capacity(record.spec)),
         nominal=vector(nominal_capacity(record.spec)),
+        nodes=[_node(NodeStatus(node=node, used=(), requests=())) for node in record.spec.nodes],
         ordering=record.spec.ordering.value,
         backfill=record.spec.backfill,
         placement=record.spec.placement.value,
@@ -55,7 +56,7 @@ def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bo
             "borrowed": _sorted(status.borrowed),
             "queued": status.queued,
             "active": status.active,
-            "nodes": [_node(node) for node in status.nodes] if whole else [],
+            "nodes": [_node(node) for node in status.nodes],
             "policies": [_policy(policy) for policy in status.policies] if whole else [],
         }
     )

@@ -52,6 +52,7 @@ class PolicyView(View):
     in_share, borrowed: what of `used` lies inside the reservation, and what beyond (S20).
     """
 
+    kind: str = "policy"
     id: str
     version: int
     pool: str
@@ -115,6 +116,7 @@ class ProfileDefaultsView(View):
 class ProfileView(View):
     """A profile as it is now."""
 
+    kind: str = "profile"
     id: str
     name: str
     version: int

@@ -90,6 +90,7 @@ class PoolView(View):
     reserved: what policies promise. borrowed: what is used beyond reservations.
     """
 
+    kind: str = "pool"
     id: str
     name: str
     version: int

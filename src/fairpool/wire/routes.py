@@ -125,6 +125,8 @@ ROUTES: Final = MappingProxyType(
         "stack_delete": Route("DELETE", "/stacks/{ref}", ("dry_run",)),
         "stack_activate": Route("POST", "/stacks/{ref}/activate"),
         "apply": Route("POST", "/apply", ("dry_run",)),
+        "schema_list": Route("GET", "/schemas"),
+        "schema_get": Route("GET", "/schemas/{kind}"),
         "request_list": Route(
             "GET",
             "/requests",

@@ -74,6 +74,7 @@ class StackUpdate(Body):
 class StackView(View):
     """A stack as it is now. active: what runs use that name no stack."""
 
+    kind: str = "stack"
     id: str
     name: str
     version: int

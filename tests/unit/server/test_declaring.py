@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -21,9 +20,8 @@ from fairpool.app.use_cases import components, pools
 from fairpool.core.pools import NodeState
 from fairpool.server import declaring
 from fairpool.wire.manifests.kinds import KINDS, read_document
+from tests.documents import FULL, Data
 from tests.unit.app.office import Office, opened, same_as_stored
-
-Data = Mapping[str, Any]
 
 
 def plan(office: Office, *documents: Data, **scope: Any) -> Changes:
@@ -364,66 +362,6 @@ def test_applying_once_or_twice_or_in_another_order_comes_to_the_same(rounds: li
 
 
 # ---- every field -----------------------------------------------------------------------------------------------------
-
-FULL: dict[str, Data] = {
-    "component": {
-        "kind": "component",
-        "type": "step_operator",
-        "name": "k8s",
-        "flavor": "mine:K8s",
-        "config": {"x": [1, {"y": None}]},
-        "description": "clusters",
-    },
-    "pool": {
-        "kind": "pool",
-        "name": "gpus",
-        "capacity": {"license/matlab": 2},
-        "nodes": [
-            {
-                "name": "n1",
-                "capacity": {"gpu": 4},
-                "state": "cordoned",
-                "gpu_type": "A100",
-                "labels": {"rack": "1"},
-            }
-        ],
-        "ordering": "fifo",
-        "backfill": False,
-        "placement": "spread",
-        "max_bypass_s": 5,
-        "components": ["local"],
-        "description": "training",
-    },
-    "profile": {
-        "kind": "profile",
-        "name": "half",
-        "demand": {"gpu": 0.5},
-        "pools": ["gpus"],
-        "defaults": {"preemptible": False, "max_runtime_s": 60, "labels": {"tier": "small"}},
-        "description": "small",
-    },
-    "policy": {
-        "kind": "policy",
-        "pool": "gpus",
-        "subject": "team:red",
-        "priority": 3,
-        "reserved": {"gpu": 0.5},
-        "limit": {"gpu": 2, "license/matlab": 0},
-        "weight": 2.5,
-        "dedicated": True,
-        "grace_s": 7,
-        "min_runtime_s": 8,
-        "profiles": ["half"],
-    },
-    "stack": {
-        "kind": "stack",
-        "name": "prod",
-        "orchestrator": "local",
-        "step_operators": ["k8s"],
-        "artifact_store": "local",
-        "description": "for real",
-    },
-}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from fairpool.app.errors import NotFound
 from fairpool.app.manifests import planning, what_if
 from fairpool.app.manifests.carrying_out import Refusals, Uses, carry_out
 from fairpool.app.manifests.planning import NotOurs
@@ -16,6 +18,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.ports import Stored
 from fairpool.app.records import Document, Kind
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases.declaring import nearest
 from fairpool.core.ids import Instant
 from fairpool.server import declaring
 from fairpool.server.calls import Call, invalid, invalid_fields
@@ -25,6 +28,7 @@ from fairpool.server.failures import refusal_of
 from fairpool.server.lookups import acted
 from fairpool.server.outgoing import vector
 from fairpool.server.problems import Refused
+from fairpool.wire.manifests import schemas
 from fairpool.wire.manifests.kinds import KINDS, read_document
 from fairpool.wire.manifests.kinds import Document as Read
 from fairpool.wire.manifests.plans import (
@@ -35,9 +39,14 @@ from fairpool.wire.manifests.plans import (
     ApplyResult,
     ChangeView,
     EffectView,
+    SchemaIndex,
+    SchemaView,
 )
 from fairpool.wire.problems import FieldProblem, Slug
 from fairpool.wire.reading import InvalidBody, shown
+from fairpool.wire.routes import ROUTES
+
+SCHEMA_MEDIA_TYPE = "application/schema+json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +246,26 @@ def _effect(effect: Effect) -> EffectView:
     return EffectView(outcome=effect.outcome, count=len(effect.requests), requests=named)
 
 
+# ---- schemas ---------------------------------------------------------------------------------------------------------
+
+
+async def _schemas(call: Call) -> Response:
+    items = [SchemaView(kind=name, url=ROUTES["schema_get"].url(kind=name)) for name in schemas.names()]
+    return present(SchemaIndex(items=items))
+
+
+async def _schema(call: Call) -> Response:
+    name = call.path["kind"]
+    if name not in schemas.names():
+        raise NotFound("schema", name, candidates=nearest(name, schemas.names()))
+    return Response(json.dumps(schemas.named(name)), media_type=SCHEMA_MEDIA_TYPE)
+
+
 ENDPOINTS = {
+    "schema_list": Endpoint(handler=_schemas, summary="The kinds of documents and their schemas.", answer=SchemaIndex),
+    "schema_get": Endpoint(
+        handler=_schema, summary="The JSON Schema of a kind of document.", media_type=SCHEMA_MEDIA_TYPE
+    ),
     "apply": Endpoint(
         handler=_apply,
         summary="Plan documents, or with the plan's versions carry them out: all of it or nothing.",

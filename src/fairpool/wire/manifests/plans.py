@@ -111,3 +111,16 @@ class ApplyResult(View):
     along: list[AlongView] = Field(default_factory=list)
     effects: list[EffectView] = Field(default_factory=list)
     expected: dict[str, int] = Field(default_factory=dict)
+
+
+class SchemaView(View):
+    """Where the JSON Schema of a kind of document is. kind: ``document`` is for whatever kind."""
+
+    kind: str
+    url: str
+
+
+class SchemaIndex(View):
+    """The JSON Schemas that there are."""
+
+    items: list[SchemaView]

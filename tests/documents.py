@@ -1,0 +1,68 @@
+"""One document of each kind that says every field, and none as it would be anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Data = Mapping[str, Any]
+
+FULL: dict[str, Data] = {
+    "component": {
+        "kind": "component",
+        "type": "step_operator",
+        "name": "k8s",
+        "flavor": "mine:K8s",
+        "config": {"x": [1, {"y": None}]},
+        "description": "clusters",
+    },
+    "pool": {
+        "kind": "pool",
+        "name": "gpus",
+        "capacity": {"license/matlab": 2},
+        "nodes": [
+            {
+                "name": "n1",
+                "capacity": {"gpu": 4},
+                "state": "cordoned",
+                "gpu_type": "A100",
+                "labels": {"rack": "1"},
+            }
+        ],
+        "ordering": "fifo",
+        "backfill": False,
+        "placement": "spread",
+        "max_bypass_s": 5,
+        "components": ["local"],
+        "description": "training",
+    },
+    "profile": {
+        "kind": "profile",
+        "name": "half",
+        "demand": {"gpu": 0.5},
+        "pools": ["gpus"],
+        "defaults": {"preemptible": False, "max_runtime_s": 60, "labels": {"tier": "small"}},
+        "description": "small",
+    },
+    "policy": {
+        "kind": "policy",
+        "pool": "gpus",
+        "subject": "team:red",
+        "priority": 3,
+        "reserved": {"gpu": 0.5},
+        "limit": {"gpu": 2, "license/matlab": 0},
+        "weight": 2.5,
+        "dedicated": True,
+        "grace_s": 7,
+        "min_runtime_s": 8,
+        "profiles": ["half"],
+    },
+    "stack": {
+        "kind": "stack",
+        "name": "prod",
+        "orchestrator": "local",
+        "step_operators": ["k8s"],
+        "artifact_store": "local",
+        "description": "for real",
+    },
+}
