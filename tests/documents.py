@@ -16,6 +16,22 @@ FULL: dict[str, Data] = {
         "config": {"x": [1, {"y": None}]},
         "description": "clusters",
     },
+    "user": {
+        "kind": "user",
+        "name": "alice",
+        "role": "operator",
+        "display_name": "Alice",
+        "email": "alice@example.com",
+        "description": "on call",
+    },
+    "team": {"kind": "team", "name": "red", "members": ["alice"], "description": "vision"},
+    "service-account": {
+        "kind": "service-account",
+        "name": "ci",
+        "role": "viewer",
+        "teams": ["red"],
+        "description": "nightly",
+    },
     "pool": {
         "kind": "pool",
         "name": "gpus",

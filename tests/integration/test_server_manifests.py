@@ -24,7 +24,7 @@ def call(tmp_path: Path) -> Iterator[Caller]:
 
 
 def planned(call: Caller, *documents: object, **said: object) -> Any:
-    return call.ok("POST", "/apply?dry_run=true", {"documents": list(documents), **said})
+    return call.ok("POST", "/plan", {"documents": list(documents), **said})
 
 
 def test_a_plan_changes_nothing_and_is_carried_out_with_what_it_rests_on(call: Caller) -> None:
@@ -126,3 +126,25 @@ def test_the_schemas_that_are_published_are_those_that_the_program_writes(call: 
     missing = call("GET", "/schemas/polcy")
     assert (missing.status, missing.json["type"]) == (404, "not-found")
     assert "'policy'" in missing.json["help"]
+
+
+def acting_as(call: Caller, name: str, role: str) -> Caller:
+    """Calls as a user of that role."""
+    call.ok("POST", "/users", {"name": name, "role": role})
+    token = call.ok("POST", "/tokens", {"name": "test", "owner": f"user:{name}"})["token"]
+    return Caller(call.url, token)
+
+
+def test_applying_needs_the_right_to_do_the_same_by_itself_and_planning_only_the_right_to_look(call: Caller) -> None:
+    user = {"kind": "user", "name": "bob"}
+    operator, viewer = acting_as(call, "olga", "operator"), acting_as(call, "vera", "viewer")
+    assert len(planned(viewer, POOL, user)["changes"]) == 2
+    assert viewer("POST", "/apply", {"documents": [POOL]}).status == 403
+    refused = operator("POST", "/apply", {"documents": [POOL, user]})
+    assert (refused.status, refused.json["type"]) == (403, "forbidden")
+    assert refused.json["detail"] == "the role operator does not cover: create user 'bob'; nothing was changed"
+    assert call.ok("GET", "/pools")["items"] == []
+    operator.ok("POST", "/apply", {"documents": [POOL]})
+    (entry,) = call.ok("GET", "/history?kind=pool")["items"]
+    assert entry["actor"] == "user:olga"
+    assert acting_as(call, "mia", "member")("POST", "/plan", {"documents": [POOL]}).status == 403

@@ -98,7 +98,7 @@ def send(client: Client, documents: Sequence[Written], *, dry_run: bool, **said:
     values = [plain(document.placed.value) for document in documents]
     body = ApplyBody.model_validate({"documents": values, **said})
     try:
-        return client.apply(body, dry_run=dry_run)
+        return client.plan(body) if dry_run else client.apply(body)
     except Problem as error:
         told = _located(error, documents)
         if not told:

@@ -237,9 +237,13 @@ class Client:
         """What the server says of itself."""
         return self.transport.call("server_info", ServerInfo)
 
-    def apply(self, body: ApplyBody, *, dry_run: bool = False) -> ApplyResult:
-        """What documents change, or with `dry_run` would change."""
-        return self.transport.call("apply", ApplyResult, body=body, query={"dry_run": dry_run})
+    def plan(self, body: ApplyBody) -> ApplyResult:
+        """What documents would change."""
+        return self.transport.call("plan", ApplyResult, body=body)
+
+    def apply(self, body: ApplyBody) -> ApplyResult:
+        """Change what documents want changed: all of it or nothing."""
+        return self.transport.call("apply", ApplyResult, body=body)
 
     # ---- requests ---------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import Node, Ordering, Placement, Pool
 from fairpool.server import incoming
 from fairpool.server.outgoing import units, vector
+from fairpool.wire.people import ServiceAccountCreate, TeamCreate, UserCreate
 from fairpool.wire.policies import PolicyCreate, ProfileCreate, ProfileDefaults
 from fairpool.wire.pools import NodeSpec, PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
@@ -143,6 +144,27 @@ def body_of_component(record: Declared[Document]) -> ComponentCreate:
 def body_of_stack(record: Declared[Document]) -> StackCreate:
     """How somebody would have written this stack."""
     return StackCreate.model_validate({**record.spec, "name": record.name})
+
+
+# ---- people ----------------------------------------------------------------------------------------------------------
+
+
+def body_of_user(record: Declared[Document]) -> UserCreate:
+    """How somebody would have written this user."""
+    said = {**record.spec, "name": record.name, "description": description_of(record.note)}
+    return UserCreate.model_validate(said)
+
+
+def body_of_team(record: Declared[Document]) -> TeamCreate:
+    """How somebody would have written this team."""
+    said = {**record.spec, "name": record.name, "description": description_of(record.note)}
+    return TeamCreate.model_validate(said)
+
+
+def body_of_service_account(record: Declared[Document]) -> ServiceAccountCreate:
+    """How somebody would have written this service account."""
+    said = {**record.spec, "name": record.name, "description": description_of(record.note)}
+    return ServiceAccountCreate.model_validate(said)
 
 
 def description_of(note: Mapping[str, object]) -> str:

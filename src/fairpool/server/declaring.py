@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
+from fairpool.app.authz import Role
 from fairpool.app.manifests.carrying_out import Uses
 from fairpool.app.manifests.values import MANAGED, Known, Wanted
 from fairpool.app.memory import Memory
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases import components, policies, pools, profiles, stacks
+from fairpool.app.use_cases import components, policies, pools, profiles, service_accounts, stacks, teams, users
 from fairpool.core.errors import InvalidInput
-from fairpool.core.policies import Policy, Profile
+from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool
 from fairpool.server import bodies, incoming
+from fairpool.wire.manifests.kinds import KINDS as DOCUMENT_KINDS
 from fairpool.wire.manifests.kinds import Document as Read
 from fairpool.wire.manifests.kinds import name_of, subject_of
+from fairpool.wire.people import ServiceAccountCreate, TeamCreate, UserCreate
 from fairpool.wire.policies import PolicyCreate, ProfileCreate
 from fairpool.wire.pools import PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
@@ -164,7 +167,69 @@ class _Stacks:
         stacks.delete(tx, object_id)
 
 
-KINDS: Final = (Kind.COMPONENT, Kind.POOL, Kind.PROFILE, Kind.POLICY, Kind.STACK)
+class _Users:
+    """Users as documents."""
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = UserCreate.model_validate(body)
+        made = users.create(
+            tx,
+            incoming.name("name", said.name, what="user"),
+            role=Role(said.role),
+            display_name=said.display_name,
+            email=said.email,
+            description=said.description,
+        )
+        return made().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        said = UserCreate.model_validate(body)
+        change = users.UserChange(
+            role=Role(said.role), display_name=said.display_name, email=said.email, description=said.description
+        )
+        users.update(tx, object_id, change)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        users.delete(tx, object_id)
+
+
+class _Teams:
+    """Teams as documents."""
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = TeamCreate.model_validate(body)
+        name = incoming.name("name", said.name, what="team")
+        return teams.create(tx, name, members=said.members, description=said.description)().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        said = TeamCreate.model_validate(body)
+        teams.update(tx, object_id, teams.TeamChange(members=tuple(said.members), description=said.description))
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        teams.delete(tx, object_id)
+
+
+class _ServiceAccounts:
+    """Service accounts as documents."""
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = ServiceAccountCreate.model_validate(body)
+        name = incoming.name("name", said.name, what="service account")
+        made = service_accounts.create(tx, name, role=Role(said.role), teams=said.teams, description=said.description)
+        return made().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        said = ServiceAccountCreate.model_validate(body)
+        change = service_accounts.AccountChange(
+            role=Role(said.role), teams=tuple(said.teams), description=said.description
+        )
+        service_accounts.update(tx, object_id, change)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        service_accounts.delete(tx, object_id)
+
+
+KINDS: Final = tuple(Kind(kind) for kind in DOCUMENT_KINDS)
 """Of what documents can speak."""
 
 
@@ -173,6 +238,9 @@ def uses(on_work: str = "refuse") -> Mapping[Kind, Uses]:
     return MappingProxyType(
         {
             Kind.COMPONENT: _Components(),
+            Kind.USER: _Users(),
+            Kind.TEAM: _Teams(),
+            Kind.SERVICE_ACCOUNT: _ServiceAccounts(),
             Kind.POOL: _Pools(on_work),
             Kind.PROFILE: _Profiles(),
             Kind.POLICY: _Policies(),
@@ -208,19 +276,23 @@ def _known(memory: Memory, declared: AnyDeclared) -> Known:
 
 
 def _body_of(memory: Memory, declared: AnyDeclared) -> BaseModel:
-    match declared.kind:
-        case Kind.POOL:
-            return bodies.body_of_pool(cast("Declared[Pool]", declared))
-        case Kind.POLICY:
-            policy = cast("Declared[Policy]", declared)
-            return bodies.body_of_policy(policy, memory.pool_name(policy.spec.pool))
-        case Kind.PROFILE:
-            return bodies.body_of_profile(cast("Declared[Profile]", declared))
-        case Kind.COMPONENT:
-            return bodies.body_of_component(cast("Declared[Document]", declared))
-        case Kind.STACK:
-            return bodies.body_of_stack(cast("Declared[Document]", declared))
-    raise AssertionError(f"no document is of the kind {declared.kind}")
+    if declared.kind is Kind.POLICY:
+        policy = cast("Declared[Policy]", declared)
+        return bodies.body_of_policy(policy, memory.pool_name(policy.spec.pool))
+    return _BODIES[declared.kind](declared)
+
+
+_BODIES: Final[Mapping[Kind, Callable[[Any], BaseModel]]] = MappingProxyType(
+    {
+        Kind.COMPONENT: bodies.body_of_component,
+        Kind.USER: bodies.body_of_user,
+        Kind.TEAM: bodies.body_of_team,
+        Kind.SERVICE_ACCOUNT: bodies.body_of_service_account,
+        Kind.POOL: bodies.body_of_pool,
+        Kind.PROFILE: bodies.body_of_profile,
+        Kind.STACK: bodies.body_of_stack,
+    }
+)
 
 
 def wanted(memory: Memory, read: list[Read]) -> list[Wanted]:
@@ -264,8 +336,9 @@ def _whole(kind: Kind, body: BaseModel) -> Document:
         document["components"] = sorted(set(document["components"]))
         for node in document["nodes"]:
             node["capacity"] = {key: value for key, value in sorted(node["capacity"].items()) if value}
-    if kind is Kind.PROFILE:
-        document["pools"] = list(dict.fromkeys(document["pools"]))
+    for name in ("pools", "members", "teams"):
+        if isinstance(document.get(name), list):
+            document[name] = list(dict.fromkeys(document[name]))
     return document
 
 

@@ -37,6 +37,7 @@ class UserUpdate(Body):
 class UserView(View):
     """A user as they are now. subject: how policies speak of them. teams: those that they are in."""
 
+    kind: str = "user"
     id: str
     name: str
     version: int
@@ -86,6 +87,7 @@ class TeamUpdate(Body):
 class TeamView(View):
     """A team as it is now. subject: how policies speak of it."""
 
+    kind: str = "team"
     id: str
     name: str
     version: int
@@ -131,6 +133,7 @@ class ServiceAccountUpdate(Body):
 class ServiceAccountView(View):
     """A service account as it is now. subject: how policies speak of it."""
 
+    kind: str = "service-account"
     id: str
     name: str
     version: int

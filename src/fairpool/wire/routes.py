@@ -124,7 +124,8 @@ ROUTES: Final = MappingProxyType(
         "stack_update": Route("PATCH", "/stacks/{ref}", ("dry_run",)),
         "stack_delete": Route("DELETE", "/stacks/{ref}", ("dry_run",)),
         "stack_activate": Route("POST", "/stacks/{ref}/activate"),
-        "apply": Route("POST", "/apply", ("dry_run",)),
+        "plan": Route("POST", "/plan"),
+        "apply": Route("POST", "/apply"),
         "schema_list": Route("GET", "/schemas"),
         "schema_get": Route("GET", "/schemas/{kind}"),
         "request_list": Route(

@@ -32,6 +32,13 @@ def note_of(description: str) -> Document:
     return {"description": description} if description else {}
 
 
+def described(note: Document, description: str | None) -> Document:
+    """A note with another description; None leaves it as it is, and "" takes it away."""
+    if description is None:
+        return note
+    return {**{key: value for key, value in note.items() if key != "description"}, **note_of(description)}
+
+
 def trial(tx: Transaction, kind: Kind, name: str, spec: Document, note: Document) -> Declared[Document]:
     """An object that is only tried out."""
     return Declared(kind=kind, id="", name=name, spec=spec, created_at=tx.now, updated_at=tx.now, note=note)

@@ -11,7 +11,7 @@ from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import leaving, tokens
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
-from fairpool.app.use_cases.people import note_of, subject_of, trial
+from fairpool.app.use_cases.people import described, note_of, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
 
 AccountRecord = Declared[Document]
@@ -77,7 +77,7 @@ def update(
     spec: dict[str, Json] = {**old.spec, "teams": list(chosen)}
     if change.role is not None:
         spec["role"] = change.role.value
-    note = old.note if change.description is None else {**old.note, **note_of(change.description)}
+    note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, spec=spec, note=note)
     for gone in before:

@@ -10,7 +10,7 @@ from fairpool.app.records import Declared, Document, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import leaving
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
-from fairpool.app.use_cases.people import note_of, rename_in, subject_of, trial
+from fairpool.app.use_cases.people import described, note_of, rename_in, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
 
 TeamRecord = Declared[Document]
@@ -77,7 +77,7 @@ def update(
     if name != old.name:
         check_free(tx, Kind.TEAM, name)
     spec: Document = {"members": list(members)}
-    note = old.note if change.description is None else {**old.note, **note_of(change.description)}
+    note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, name=name, spec=spec, note=note)
     if name != old.name:

@@ -12,7 +12,7 @@ from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import leaving, teams, tokens
 from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
-from fairpool.app.use_cases.people import note_of, role_of, subject_of, trial
+from fairpool.app.use_cases.people import described, note_of, role_of, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
 
 UserRecord = Declared[Document]
@@ -79,7 +79,7 @@ def update(
         spec["role"] = change.role.value
     if spec["role"] != Role.ADMIN:
         _check_not_last_admin(tx.memory, old, "given another role")
-    note = old.note if change.description is None else {**old.note, **note_of(change.description)}
+    note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, spec=spec, note=note)
     record = changed(tx, old, spec, note=note, before=old.spec, after=spec)

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from fairpool.app.errors import NotFound
+from fairpool.app.authz import Right
+from fairpool.app.errors import NotAllowed, NotFound
 from fairpool.app.manifests import planning, what_if
 from fairpool.app.manifests.carrying_out import Refusals, Uses, carry_out
 from fairpool.app.manifests.planning import NotOurs
-from fairpool.app.manifests.values import Change, Changes, Effect, FieldChange, Scope
+from fairpool.app.manifests.values import Action, Change, Changes, Effect, FieldChange, Scope
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Stored
 from fairpool.app.records import Document, Kind
+from fairpool.app.rights import right_of
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import nearest
 from fairpool.core.ids import Instant
@@ -71,17 +73,42 @@ class _Asked:
         return planning.versions(memory, self.kinds)
 
 
+async def _plan(call: Call) -> Response:
+    return present(await _planned(call, _asked(await call.body(ApplyBody))))
+
+
 async def _apply(call: Call) -> Response:
-    body, dry_run = await call.body(ApplyBody), call.dry_run
-    wanted = _Asked(documents=_documents(body), scope=_scope(body), uses=declaring.uses(body.on_work))
+    body = await call.body(ApplyBody)
+    wanted = _asked(body)
     plan = await _planned(call, wanted)
-    if dry_run or not plan.changes:
+    if not plan.changes:
         return present(plan)
+    _check_rights(call, plan)
     if body.expected is not None and body.expected != plan.expected:
         planning.check_unchanged(body.expected, plan.expected)
     # Tried out, so that what is refused is refused here, and spoils no round that others take part in.
     await acted(call, _carried_out(wanted, plan.expected))
     return present(plan.model_copy(update={"applied": True}))
+
+
+def _asked(body: ApplyBody) -> _Asked:
+    return _Asked(documents=_documents(body), scope=_scope(body), uses=declaring.uses(body.on_work))
+
+
+_VERBS = {Action.CREATE: "create", Action.CHANGE: "update", Action.ADOPT: "update", Action.DELETE: "delete"}
+
+
+def _check_rights(call: Call, plan: ApplyResult) -> None:
+    """Who applies a document needs the right to do the same by itself. Raises NotAllowed naming what is beyond it."""
+    role = call.principal.role
+    beyond = [
+        f"{change.action} {change.kind} {change.name!r}"
+        for change in plan.changes
+        if right_of(f"{change.kind.replace('-', '_')}_{_VERBS[Action(change.action)]}", role) is not Right.ALL
+    ]
+    if beyond:
+        more = f" and {len(beyond) - 5} more" if len(beyond) > 5 else ""
+        raise NotAllowed(f"the role {role} does not cover: {', '.join(beyond[:5])}{more}; nothing was changed")
 
 
 def _carried_out(wanted: _Asked, expected: Mapping[str, int]) -> Callable[[Transaction], Callable[[], None]]:
@@ -266,9 +293,15 @@ ENDPOINTS = {
     "schema_get": Endpoint(
         handler=_schema, summary="The JSON Schema of a kind of document.", media_type=SCHEMA_MEDIA_TYPE
     ),
+    "plan": Endpoint(
+        handler=_plan,
+        summary="What documents would change, and what that would do to work right now.",
+        body=ApplyBody,
+        answer=ApplyResult,
+    ),
     "apply": Endpoint(
         handler=_apply,
-        summary="Plan documents, or with the plan's versions carry them out: all of it or nothing.",
+        summary="Make everything as documents have it, in one commit: all of it or nothing.",
         body=ApplyBody,
         answer=ApplyResult,
     ),

@@ -14,6 +14,14 @@ from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, create_model
 
+from fairpool.wire.people import (
+    ServiceAccountCreate,
+    ServiceAccountView,
+    TeamCreate,
+    TeamView,
+    UserCreate,
+    UserView,
+)
 from fairpool.wire.policies import PolicyCreate, PolicyView, ProfileCreate, ProfileView
 from fairpool.wire.pools import PoolCreate, PoolView
 from fairpool.wire.problems import FieldProblem
@@ -51,6 +59,9 @@ KINDS: Final[Mapping[str, DocumentKind]] = MappingProxyType(
         known.kind: known
         for known in (
             DocumentKind("component", ComponentCreate, ComponentView),
+            DocumentKind("user", UserCreate, UserView),
+            DocumentKind("team", TeamCreate, TeamView),
+            DocumentKind("service-account", ServiceAccountCreate, ServiceAccountView),
             DocumentKind("pool", PoolCreate, PoolView),
             DocumentKind("profile", ProfileCreate, ProfileView),
             DocumentKind("policy", PolicyCreate, PolicyView),

@@ -22,7 +22,7 @@ class ApplyBody(Body):
     documents: each with its ``kind`` and the fields of creating one; a field left out is as it would be by itself.
     set: whose these documents are; what they create or change belongs to it. prune: what belongs to the set and is in
     no document any more is deleted. kinds: prune only these kinds; all where it is empty.
-    delete: the documents name what is to go; only what names them is read.
+    delete: the documents name what is to go.
     adopt: what is as wanted already belongs to the set from now on. overwrite: change also what belongs to another set,
     and labels of nodes that this set did not put there.
     on_work: what deleting a pool does about the work that waits or runs there (S10).
@@ -99,7 +99,7 @@ class EffectView(View):
 class ApplyResult(View):
     """What applying documents changes, or changed.
 
-    applied: whether it was done; false for a dry run, and where there was nothing to do.
+    applied: whether it was done; false for a plan, and where there was nothing to do.
     unchanged: how many documents want what is so already. effects: what it does to work that waits or runs, as far as
     it was tried out. expected: what the plan rests on; sent along, it is carried out only where nothing has changed.
     """
