@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
+from uuid import uuid4
 
 from pydantic import BaseModel
 
@@ -265,8 +266,12 @@ class Client:
         )
 
     def submit_many(self, bodies: Sequence[RequestCreate]) -> list[BulkItem]:
-        """Submit many requests at once; each succeeds or fails for itself."""
-        return self.transport.call("request_bulk", BulkResult, body=RequestBulkCreate(requests=list(bodies))).items
+        """Submit many requests at once; each succeeds or fails for itself. Those without an idempotency key get one."""
+        keyed = [
+            body if body.idempotency_key else body.model_copy(update={"idempotency_key": uuid4().hex})
+            for body in bodies
+        ]
+        return self.transport.call("request_bulk", BulkResult, body=RequestBulkCreate(requests=keyed)).items
 
     def check(self, body: RequestCreate) -> CheckResult:
         """Whether a request would run: now, later or never, and why."""

@@ -21,7 +21,7 @@ def connect(flags: Mapping[str, str | None] | None = None, *, start: bool = True
     settings = resolve(flags)
     server = settings.get("server")
     if server is not None:
-        return Client(Transport(server.value, token_for(server, settings.get("token"))))
+        return Client(Transport(server.value, token_for(server, settings.get("token")), say=_say))
     return local(local_server.data_dir(), settings.get("token"), start=start)
 
 
@@ -40,7 +40,11 @@ def local(directory: Path, token: Setting | None = None, *, start: bool = True) 
     address = find()
     if address is None:
         raise NoServer("no local server is running", hint="fairpool server start starts one")
-    return Client(Transport(*address, find_again=find))
+    return Client(Transport(*address, find_again=find, say=_say))
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"fairpool: {text}\n")
 
 
 def _start(directory: Path) -> local_server.ServerFile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pydantic import BaseModel
 from urllib3.exceptions import HTTPError, LocationParseError
 
 from fairpool.client.errors import NotUnderstood, Problem, Unreachable, WrongSetting
+from fairpool.client.patience import RETRIES, Patience
 from fairpool.wire.problems import MEDIA_TYPE, Slug
 from fairpool.wire.problems import Problem as Document
 from fairpool.wire.reading import printable
@@ -27,24 +27,27 @@ Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
 
 CONNECT_S = 5.0
 READ_S = 30.0
-RETRIES = 4
-"""Tries after the first, about three seconds in all: a restarting server is back by then."""
+SAID_AFTER_S = 1.0
+"""After so long a wait it is said that the server is being waited for."""
 
 _RETRIED_STATUS = frozenset({429, 502, 503, 504})
 _DID_NOTHING = frozenset({Slug.OVERLOADED, Slug.TOO_MANY})
 """Refusals before anything was done: whatever was asked can be asked again."""
-_SAFE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+_ONCE = frozenset({"apply", "token_create"})
+"""What is not asked again where it may have been done: the second time it would be refused, or make another one."""
 
 
 Address = tuple[str, str | None]
-"""A server's URL, and the token that it wants to see."""
+"""A server's URL (of several servers of one installation, separated by commas), and the token that they want to see."""
 
 
 class Transport:
     """The server's address and the connections to it. Safe to use from several threads.
 
-    find_again: where the server is by now, asked once nothing listens at the address any more: a local server comes
-    back on another port. None where it is not known.
+    Of several servers one is called, the next one when it does not answer or cannot reach the one that decides.
+    say: told once when a server has to be waited for, and when it is back. find_again: where the server is by now,
+    asked once nothing listens at the address any more: a local server comes back on another port. None where it is not
+    known.
     """
 
     def __init__(
@@ -54,7 +57,10 @@ class Transport:
         *,
         retries: int = RETRIES,
         find_again: Callable[[], Address | None] | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self._say = say
+        self._waiting = False
         self._retries = retries
         self._find_again = find_again
         self._moving = threading.Lock()
@@ -67,18 +73,20 @@ class Transport:
         self._pool.clear()
 
     def _move(self, address: Address) -> None:
-        url, token = _checked(address)
-        self.url = url.rstrip("/")
+        self._servers, token = _checked(address)
+        self.url = self._servers[0]
         # A new dictionary, so that a call on another thread sees the old headers or the new ones.
         told = {"Authorization": f"Bearer {token}"} if token else {}
         self._headers = {**self._headers, **told}
 
     def _look_again(self, tried: str) -> None:
-        """Find out where the server is by now, unless another thread has since `tried`."""
-        if self._find_again is None:
-            return
+        """Find out where the server is by now, or take the next one, unless another thread has since `tried`."""
         with self._moving:
-            if self.url == tried and (address := self._find_again()) is not None:
+            if self.url != tried:
+                return
+            if len(self._servers) > 1:
+                self.url = self._servers[(self._servers.index(tried) + 1) % len(self._servers)]
+            elif self._find_again is not None and (address := self._find_again()) is not None:
                 self._move(address)
 
     def call(
@@ -141,8 +149,9 @@ class Transport:
         is_creation = known.method == "POST" and (route.endswith("_create"))
         if is_creation:
             headers["Idempotency-Key"] = idempotency_key or uuid4().hex
-        # PATCH with If-Match cannot be done twice by accident; releases, cancels and renewals are idempotent.
-        safe = known.method in _SAFE or is_creation or version is not None or not route.endswith(("_update", "_bulk"))
+        # What changes says what is to be so, and is so after the second time as after the first; what is created has a
+        # key (in a bulk each item one of its own); releases, cancels and renewals are idempotent.
+        safe = route not in _ONCE
         sent = body.model_dump_json(exclude_unset=True).encode() if body is not None else None
         target = known.url(**(path or {})) + _encoded(query)
         return self._send(known.method, target, sent, headers, safe=safe, timeout_s=READ_S + wait_s)
@@ -151,8 +160,8 @@ class Transport:
         self, method: str, target: str, sent: bytes | None, headers: dict[str, str], *, safe: bool, timeout_s: float
     ) -> bytes:
         timeout = urllib3.Timeout(connect=CONNECT_S, read=timeout_s)
-        for attempt in range(self._retries + 1):
-            last = attempt == self._retries
+        patience = Patience(self._retries, len(self._servers))
+        while True:
             base = self.url
             told = {**self._headers, **headers}
             try:
@@ -160,22 +169,35 @@ class Transport:
                     method, base + target, body=sent, headers=told, timeout=timeout, redirect=False
                 )
             except HTTPError as error:
-                if last or not (safe or _never_sent(error)):
-                    raise Unreachable(
-                        f"no answer from {base}: {_why(error)}",
-                        hint=_WHICH,
-                    ) from None
-                _back_off(attempt, None)
-                if _never_sent(error):
+                wait_s = patience.after_silence() if safe or _never_sent(error) else None
+                if wait_s is None:
+                    raise Unreachable(f"no answer from {base}: {_why(error)}", hint=_WHICH) from None
+                self._pause(base, wait_s, patience, _why(error))
+                if _never_sent(error) or len(self._servers) > 1:
                     self._look_again(base)
                 continue
             if response.status < 400:
+                self._answers_again()
                 return response.data
             problem = _problem(response)
-            if last or response.status not in _RETRIED_STATUS or not (safe or problem.slug in _DID_NOTHING):
+            again = response.status in _RETRIED_STATUS and (safe or problem.slug in _DID_NOTHING)
+            wait_s = patience.after_refusal(response.headers.get("Retry-After")) if again else None
+            if wait_s is None:
                 raise problem
-            _back_off(attempt, response.headers.get("Retry-After"))
-        raise AssertionError("the last attempt returns or raises")
+            self._pause(base, wait_s, patience, problem.message)
+            if problem.slug == Slug.NOT_LEADING:
+                self._look_again(base)
+
+    def _pause(self, base: str, wait_s: float, patience: Patience, why: str) -> None:
+        if patience.waited_s > SAID_AFTER_S and not self._waiting:
+            self._waiting = True
+            self._say(f"waiting for the server at {base}: {why}")
+        time.sleep(wait_s)
+
+    def _answers_again(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self._say(f"the server at {self.url} answers again")
 
     def lines(
         self, route: str, *, query: Query | None = None, headers: Mapping[str, str] | None = None
@@ -242,19 +264,21 @@ def _problem(response: urllib3.BaseHTTPResponse) -> Problem:
 _WHICH = "fairpool doctor shows which server is meant and why"
 
 
-def _checked(address: Address) -> Address:
-    """Raises WrongSetting for what cannot be the address of a server, or a token of one."""
-    url, token = address
-    try:
-        parts = urllib3.util.parse_url(url)
-    except LocationParseError:
-        parts = urllib3.util.Url()
-    if parts.scheme not in ("http", "https") or not parts.host:
-        possible = "http(s)://HOST:PORT, or local"
-        raise WrongSetting(f"the server {printable(url)!a} is no address; possible: {possible}", hint=_WHICH)
+def _checked(address: Address) -> tuple[tuple[str, ...], str | None]:
+    """The servers and the token. Raises WrongSetting for what cannot be the address of one, or a token of one."""
+    said, token = address
+    servers = tuple(part.strip().rstrip("/") for part in said.split(",") if part.strip()) or (said,)
+    for url in servers:
+        try:
+            parts = urllib3.util.parse_url(url)
+        except LocationParseError:
+            parts = urllib3.util.Url()
+        if parts.scheme not in ("http", "https") or not parts.host:
+            possible = "http(s)://HOST:PORT (several are separated by commas), or local"
+            raise WrongSetting(f"the server {printable(url)!a} is no address; possible: {possible}", hint=_WHICH)
     if token and not (token.isascii() and token.isprintable()):
         raise WrongSetting("the token holds characters that no token has", hint="fairpool doctor shows where it is set")
-    return address
+    return servers, token
 
 
 def _never_sent(error: HTTPError) -> bool:
@@ -269,10 +293,3 @@ def _why(error: HTTPError) -> str:
     if isinstance(error, urllib3.exceptions.ProtocolError) and isinstance(error.args[-1], BadStatusLine):
         return "what listens there does not speak HTTP"
     return str(error).rpartition(": ")[2] or type(error).__name__
-
-
-def _back_off(attempt: int, retry_after: str | None) -> None:
-    if retry_after is not None and retry_after.isdigit():
-        time.sleep(min(int(retry_after), 5))
-    else:
-        time.sleep(0.1 * 2**attempt * (0.5 + random.random()))  # noqa: S311 (spreads retries, guards nothing)

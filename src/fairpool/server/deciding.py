@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
+from fairpool.app.errors import KeyReused
 from fairpool.app.memory import Memory
+from fairpool.app.records import Declared, Kind
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import keys
 from fairpool.core.ids import Instant
 from fairpool.server.calls import Call
 from fairpool.server.lookups import acted, answered
 
 Result = TypeVar("Result")
 View = TypeVar("View", bound=BaseModel)
+Spec = TypeVar("Spec", bound=Any)
 
 
 async def decided(
@@ -30,6 +34,32 @@ async def decided(
         return lambda: present(memory, now, answer())
 
     return await acted(call, run)
+
+
+async def created(
+    call: Call,
+    kind: Kind,
+    command: Callable[[Transaction], Callable[[], Declared[Spec]]],
+    present: Callable[[Memory, Instant, Declared[Spec]], View],
+) -> View:
+    """As `decided`, for a new object: the same ``Idempotency-Key`` with the same body gives the same object again,
+    also where the answer to the first call was lost."""
+    key = call.idempotency_key
+    if not key or call.dry_run:
+        return await decided(call, command, present)
+    fingerprint = keys.digest(await call.payload())
+
+    def once(tx: Transaction) -> Callable[[], Declared[Spec]]:
+        used = tx.key(kind, key)
+        if used is not None and used.fingerprint != fingerprint:
+            raise KeyReused(key)
+        if used is not None:
+            return lambda: cast("Declared[Spec]", tx.memory.find(kind, used.object))
+        answer = command(tx)
+        tx.use_key(kind, key, answer().id, fingerprint)
+        return answer
+
+    return await decided(call, once, present)
 
 
 async def asked(call: Call, ask: Callable[[Memory, Instant], Result]) -> Result:

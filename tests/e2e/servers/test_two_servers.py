@@ -62,6 +62,36 @@ def test_a_key_that_was_used_at_one_is_known_at_the_other(leader: Server, follow
     follower.call.ok("POST", f"/requests/{first['id']}/release", {})
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "other"),
+    [
+        ("/pools", {"name": "twice", "capacity": {"gpu": 1}}, {"name": "twice", "capacity": {"gpu": 2}}),
+        ("/components", {"name": "twice", "kind": "orchestrator"}, {"name": "more", "kind": "orchestrator"}),
+        ("/users", {"name": "twice", "role": "member"}, {"name": "twice", "role": "admin"}),
+        ("/runs", {"name": "twice"}, {"name": "more"}),
+    ],
+)
+def test_a_creation_whose_answer_was_lost_is_made_again_with_its_key(
+    leader: Server, follower: Server, path: str, body: object, other: object
+) -> None:
+    key = {"Idempotency-Key": f"k{path}"}
+    first = leader.call("POST", path, body, headers=key)
+    again = follower.call("POST", path, body, headers=key)
+    assert (again.status, again.json["id"]) == (first.status, first.json["id"]) == (201, first.json["id"])
+    reused = follower.call("POST", path, other, headers=key)
+    assert (reused.status, reused.json["type"]) == (409, "idempotency-key-reused")
+
+
+def test_a_step_whose_answer_was_lost_is_reported_again_with_its_key(leader: Server, follower: Server) -> None:
+    run = leader.call.ok("POST", "/runs", {"name": "r"})["id"]
+    made = [
+        server.call.ok("POST", f"/runs/{run}/steps", {"name": "s"}, headers={"Idempotency-Key": "s1"})["id"]
+        for server in (leader, follower)
+    ]
+    assert made[0] == made[1]
+    assert [step["id"] for step in leader.call.ok("GET", f"/runs/{run}")["steps"]] == made[:1]
+
+
 def test_the_follower_lets_nobody_in_without_the_token(follower: Server) -> None:
     for path in ("/pools", "/history"):
         assert follower.call("GET", path, headers={"Authorization": "Bearer wrong"}).status == 401

@@ -22,6 +22,11 @@ def fingerprint(body: object) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()[:_LETTERS]
 
 
+def digest(body: bytes) -> str:
+    """The same of a body as it was sent."""
+    return hashlib.sha256(body).hexdigest()[:_LETTERS]
+
+
 def used_for(tx: Transaction, kind: Kind, key: str, body: object) -> str | None:
     """The id of what this key made before; None for a new one. Raises KeyReused where the body was another."""
     used = tx.key(kind, key)

@@ -99,9 +99,13 @@ def update_run(tx: Transaction, ref: str, *, status: RunStatus | None = None, er
     return lambda: new
 
 
-def create_step(tx: Transaction, run: str, new: NewStep) -> StepAnswer:
-    """A step of a run."""
+def create_step(tx: Transaction, run: str, new: NewStep, *, idempotency_key: str = "") -> StepAnswer:
+    """A step of a run, with the same answer for the same idempotency key."""
     owner = tx.run_in_progress(run) or find_run(tx.reader, run)
+    if idempotency_key:
+        made = used_for(tx, Kind.STEP, idempotency_key, new)
+        if made is not None:
+            return lambda: tx.step_in_progress(made) or find_step(tx.reader, made)
     step = StepRecord(
         id=tx.ids.new(Kind.STEP),
         run=owner.id,
@@ -114,6 +118,8 @@ def create_step(tx: Transaction, run: str, new: NewStep) -> StepAnswer:
         details=new.details,
     )
     tx.report_step(step)
+    if idempotency_key:
+        tx.use_key(Kind.STEP, idempotency_key, step.id, fingerprint(new))
     tx.note(Kind.STEP, step.id, step.status.value, name=step.name, cause="reported", run=owner.id)
     return lambda: step
 

@@ -15,7 +15,7 @@ from fairpool.core.policies import Policy, Subject
 from fairpool.server import incoming, lookups
 from fairpool.server.bodies import policy_of
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, decided
+from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.presenting import policy_view
 from fairpool.wire.pages import Page
@@ -41,7 +41,9 @@ async def _list(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(PolicyCreate), call.dry_run
     policy = policy_of(body)
-    view = await decided(call, lambda tx: policies.attach(tx, body.pool, policy, dry_run=dry_run), policy_view)
+    view = await created(
+        call, Kind.POLICY, lambda tx: policies.attach(tx, body.pool, policy, dry_run=dry_run), policy_view
+    )
     return present(view, status=200 if dry_run else 201, version=view.version, location=f"policies/{view.id}")
 
 
@@ -80,7 +82,12 @@ async def _delete(call: Call) -> Response:
 ENDPOINTS = {
     "policy_list": Endpoint(handler=_list, summary="List policies by pool and subject.", answer=Page[PolicyView]),
     "policy_create": Endpoint(
-        handler=_create, summary="Attach a policy to a pool.", body=PolicyCreate, answer=PolicyView, status=201
+        handler=_create,
+        summary="Attach a policy to a pool.",
+        body=PolicyCreate,
+        answer=PolicyView,
+        status=201,
+        headers=("Idempotency-Key",),
     ),
     "policy_get": Endpoint(handler=_get, summary="A policy with what its requests use.", answer=PolicyView),
     "policy_update": Endpoint(

@@ -15,7 +15,7 @@ from fairpool.core.pools import Node, NodeState, Ordering, Placement, Pool
 from fairpool.server import incoming, lookups
 from fairpool.server.bodies import pool_of
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, decided
+from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.presenting import pool_view
 from fairpool.wire.pages import Page
@@ -34,8 +34,8 @@ async def _list(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(PoolCreate), call.dry_run
     pool = pool_of(body)
-    view = await decided(
-        call, lambda tx: pools.create(tx, pool, description=body.description, dry_run=dry_run), pool_view
+    view = await created(
+        call, Kind.POOL, lambda tx: pools.create(tx, pool, description=body.description, dry_run=dry_run), pool_view
     )
     return present(view, status=200 if dry_run else 201, version=view.version, location=f"pools/{view.id}")
 
@@ -100,7 +100,14 @@ def _deletion(memory: Memory, now: Instant, done: pools.PoolDeletion) -> PoolDel
 
 ENDPOINTS = {
     "pool_list": Endpoint(handler=_list, summary="List pools by name.", answer=Page[PoolView]),
-    "pool_create": Endpoint(handler=_create, summary="Create a pool.", body=PoolCreate, answer=PoolView, status=201),
+    "pool_create": Endpoint(
+        handler=_create,
+        summary="Create a pool.",
+        body=PoolCreate,
+        answer=PoolView,
+        status=201,
+        headers=("Idempotency-Key",),
+    ),
     "pool_get": Endpoint(handler=_get, summary="A pool with its nodes, policies and usage.", answer=PoolView),
     "pool_update": Endpoint(
         handler=_update, summary="Change a pool.", body=PoolUpdate, answer=PoolView, headers=("If-Match",)

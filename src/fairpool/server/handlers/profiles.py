@@ -15,7 +15,7 @@ from fairpool.core.policies import Profile
 from fairpool.server import incoming, lookups
 from fairpool.server.bodies import defaults_of, profile_of
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, decided
+from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.outgoing import moment, vector
 from fairpool.wire.pages import Page
@@ -55,8 +55,9 @@ async def _list(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(ProfileCreate), call.dry_run
     profile, defaults = profile_of(body), defaults_of(body.defaults)
-    view = await decided(
+    view = await created(
         call,
+        Kind.PROFILE,
         lambda tx: profiles.create(tx, profile, defaults=defaults, description=body.description, dry_run=dry_run),
         _view,
     )
@@ -90,7 +91,12 @@ async def _delete(call: Call) -> Response:
 ENDPOINTS = {
     "profile_list": Endpoint(handler=_list, summary="List profiles by name.", answer=Page[ProfileView]),
     "profile_create": Endpoint(
-        handler=_create, summary="Create a profile.", body=ProfileCreate, answer=ProfileView, status=201
+        handler=_create,
+        summary="Create a profile.",
+        body=ProfileCreate,
+        answer=ProfileView,
+        status=201,
+        headers=("Idempotency-Key",),
     ),
     "profile_get": Endpoint(handler=_get, summary="A profile.", answer=ProfileView),
     "profile_update": Endpoint(

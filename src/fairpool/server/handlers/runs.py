@@ -66,7 +66,7 @@ async def _update(call: Call) -> Response:
 
 
 async def _create_step(call: Call) -> Response:
-    body, ref = await call.body(StepCreate), call.path["ref"]
+    body, ref, key = await call.body(StepCreate), call.path["ref"], call.idempotency_key
     new = runs.NewStep(
         name=body.name,
         index=body.index,
@@ -74,7 +74,7 @@ async def _create_step(call: Call) -> Response:
         log=body.log,
         details={"settings": {key: plain_amount(value) for key, value in body.settings.items()}},
     )
-    made = await acted(call, lambda tx: runs.create_step(tx, ref, new))
+    made = await acted(call, lambda tx: runs.create_step(tx, ref, new, idempotency_key=key or ""))
     view = _step(made, (), call.services.clock.now())
     return present(view, status=201, version=view.version, location=f"steps/{view.id}")
 
@@ -147,7 +147,12 @@ ENDPOINTS = {
     ),
     "run_update": Endpoint(handler=_update, summary="Report how a run is going.", body=RunUpdate, answer=RunView),
     "step_create": Endpoint(
-        handler=_create_step, summary="Report that a step begins.", body=StepCreate, answer=StepView, status=201
+        handler=_create_step,
+        summary="Report that a step begins.",
+        body=StepCreate,
+        answer=StepView,
+        status=201,
+        headers=("Idempotency-Key",),
     ),
     "step_get": Endpoint(handler=_get_step, summary="A step with its requests.", answer=StepView, is_local=True),
     "step_update": Endpoint(

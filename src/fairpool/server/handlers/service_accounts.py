@@ -11,7 +11,7 @@ from fairpool.app.use_cases import service_accounts
 from fairpool.core.ids import Instant
 from fairpool.server import incoming, people
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, decided
+from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.wire.pages import Page
 from fairpool.wire.people import (
@@ -34,8 +34,9 @@ async def _list(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(ServiceAccountCreate), call.dry_run
     name = incoming.name("name", body.name, what="service account")
-    view = await decided(
+    view = await created(
         call,
+        Kind.SERVICE_ACCOUNT,
         lambda tx: service_accounts.create(
             tx, name, role=Role(body.role), teams=body.teams, description=body.description, dry_run=dry_run
         ),
@@ -82,6 +83,7 @@ ENDPOINTS = {
         body=ServiceAccountCreate,
         answer=ServiceAccountView,
         status=201,
+        headers=("Idempotency-Key",),
     ),
     "service_account_get": Endpoint(handler=_get, summary="A service account.", answer=ServiceAccountView),
     "service_account_update": Endpoint(

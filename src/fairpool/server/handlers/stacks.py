@@ -12,7 +12,7 @@ from fairpool.app.use_cases import components, stacks
 from fairpool.core.ids import Instant
 from fairpool.server import incoming, lookups
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, decided
+from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.outgoing import moment
 from fairpool.wire.pages import Page
@@ -66,8 +66,9 @@ async def _component_list(call: Call) -> Response:
 async def _component_create(call: Call) -> Response:
     body, dry_run = await call.body(ComponentCreate), call.dry_run
     name = incoming.name("name", body.name, what="component")
-    view = await decided(
+    view = await created(
         call,
+        Kind.COMPONENT,
         lambda tx: components.create(
             tx,
             name,
@@ -116,8 +117,9 @@ async def _stack_list(call: Call) -> Response:
 async def _stack_create(call: Call) -> Response:
     body, dry_run = await call.body(StackCreate), call.dry_run
     name = incoming.name("name", body.name, what="stack")
-    view = await decided(
+    view = await created(
         call,
+        Kind.STACK,
         lambda tx: stacks.create(
             tx,
             name,
@@ -172,6 +174,7 @@ ENDPOINTS = {
         body=ComponentCreate,
         answer=ComponentView,
         status=201,
+        headers=("Idempotency-Key",),
     ),
     "component_get": Endpoint(handler=_component_get, summary="A component.", answer=ComponentView),
     "component_update": Endpoint(
@@ -186,7 +189,12 @@ ENDPOINTS = {
     ),
     "stack_list": Endpoint(handler=_stack_list, summary="List stacks by name.", answer=Page[StackView]),
     "stack_create": Endpoint(
-        handler=_stack_create, summary="Create a stack.", body=StackCreate, answer=StackView, status=201
+        handler=_stack_create,
+        summary="Create a stack.",
+        body=StackCreate,
+        answer=StackView,
+        status=201,
+        headers=("Idempotency-Key",),
     ),
     "stack_get": Endpoint(handler=_stack_get, summary="A stack.", answer=StackView),
     "stack_update": Endpoint(

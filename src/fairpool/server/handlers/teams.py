@@ -10,7 +10,7 @@ from fairpool.app.use_cases import teams
 from fairpool.core.ids import Instant
 from fairpool.server import incoming, people
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, decided
+from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.wire.pages import Page
 from fairpool.wire.people import TeamCreate, TeamDeletion, TeamUpdate, TeamView
@@ -28,8 +28,9 @@ async def _list(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(TeamCreate), call.dry_run
     name = incoming.name("name", body.name, what="team")
-    view = await decided(
+    view = await created(
         call,
+        Kind.TEAM,
         lambda tx: teams.create(tx, name, members=body.members, description=body.description, dry_run=dry_run),
         people.team_view,
     )
@@ -76,7 +77,14 @@ async def _delete(call: Call) -> Response:
 
 ENDPOINTS = {
     "team_list": Endpoint(handler=_list, summary="List teams by name.", answer=Page[TeamView]),
-    "team_create": Endpoint(handler=_create, summary="Create a team.", body=TeamCreate, answer=TeamView, status=201),
+    "team_create": Endpoint(
+        handler=_create,
+        summary="Create a team.",
+        body=TeamCreate,
+        answer=TeamView,
+        status=201,
+        headers=("Idempotency-Key",),
+    ),
     "team_get": Endpoint(handler=_get, summary="A team with those in it.", answer=TeamView),
     "team_update": Endpoint(
         handler=_update, summary="Change or rename a team.", body=TeamUpdate, answer=TeamView, headers=("If-Match",)

@@ -11,7 +11,7 @@ from fairpool.app.use_cases import users
 from fairpool.core.ids import Instant
 from fairpool.server import incoming, people
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, decided
+from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.wire.pages import Page
 from fairpool.wire.people import UserCreate, UserDeletion, UserUpdate, UserView
@@ -29,8 +29,9 @@ async def _list(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(UserCreate), call.dry_run
     name = incoming.name("name", body.name, what="user")
-    view = await decided(
+    view = await created(
         call,
+        Kind.USER,
         lambda tx: users.create(
             tx,
             name,
@@ -74,7 +75,14 @@ async def _delete(call: Call) -> Response:
 
 ENDPOINTS = {
     "user_list": Endpoint(handler=_list, summary="List users by name.", answer=Page[UserView]),
-    "user_create": Endpoint(handler=_create, summary="Create a user.", body=UserCreate, answer=UserView, status=201),
+    "user_create": Endpoint(
+        handler=_create,
+        summary="Create a user.",
+        body=UserCreate,
+        answer=UserView,
+        status=201,
+        headers=("Idempotency-Key",),
+    ),
     "user_get": Endpoint(handler=_get, summary="A user with their teams.", answer=UserView),
     "user_update": Endpoint(
         handler=_update, summary="Change a user.", body=UserUpdate, answer=UserView, headers=("If-Match",)
