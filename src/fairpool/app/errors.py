@@ -6,6 +6,8 @@ AppError
 ├── Exists              there is one already
 ├── Conflict            the state of things does not allow it
 │   ├── InUse           work waits or runs there: say what is to become of it (S10)
+│   ├── NoVaultKey      the server has no key for secrets, so that it can keep none
+│   ├── CannotOpen      a secret was sealed with a key that the server does not have
 │   └── KeyReused       the idempotency key was used for something else (S36)
 ├── Stale               it has changed since the caller last read it
 ├── NotAllowed          the caller may not
@@ -70,6 +72,26 @@ class InUse(Conflict):
         self.queued = tuple(queued)
         self.active = tuple(active)
         self.dependents = tuple(dependents)
+
+
+class NoVaultKey(Conflict):
+    """The server has no key for secrets."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this server has no key to keep secrets with: set FAIRPOOL_VAULT_KEY where it runs and start it again "
+            "('fairpool vault key' prints a new key)"
+        )
+
+
+class CannotOpen(Conflict):
+    """A secret was sealed with a key that the server does not have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a secret was sealed with a key that this server does not have: FAIRPOOL_VAULT_KEY must hold that key too "
+            "(several are separated by commas), or the secret must be set again"
+        )
 
 
 class KeyReused(Conflict):

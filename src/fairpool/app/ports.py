@@ -4,6 +4,7 @@
     Leases      who is the one scheduler
     Reader      what people ask: five small readers, each on its own connection and never in the scheduler's way
     Clock, IdSource     time and ids, so that tests hold both in their hand
+    Sealer      keeps secrets
     Notifier    tells those who wait what was committed
     Backend     starts and stops what the server launches itself
 
@@ -210,6 +211,19 @@ class IdSource(Protocol):
 
     def new(self, kind: Kind) -> str:
         """A new id: letters and digits; ids drawn later sort later, so that they are appended to a store's indexes."""
+
+
+class Sealer(Protocol):
+    """Keeps secrets: what it seals, only who has the installation's keys can open."""
+
+    def seal(self, text: str) -> str:
+        """The text, sealed with the newest key. Raises NoVaultKey where there is none."""
+
+    def open(self, sealed: str) -> str:
+        """The text that was sealed. Raises CannotOpen where none of the keys opens it."""
+
+    def seal_anew(self, sealed: str) -> str:
+        """What was sealed, sealed with the newest key. Raises NoVaultKey, CannotOpen."""
 
 
 class Notifier(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from fairpool.wire import local_server
 from fairpool.wire.reading import nearest, shown
 
 CONFIG_ENV: Final = "FAIRPOOL_CONFIG"
+VAULT_KEY_ENV: Final = "FAIRPOOL_VAULT_KEY"
 DEFAULT_IDLE_S: Final = 1800.0
 DEFAULT_BODY_LIMIT_BYTES: Final = 16 * 2**20
 """Room for a full bulk of requests (10,000) with labels."""
@@ -62,6 +63,7 @@ class Settings:
     idle_s: stop after so long without work or calls; None for never.
     allow_remote: whether it may listen on other addresses than the loopback ones.
     rate_per_s, max_waits: calls a second, and waiting calls at a time, of one token; 0 for any number.
+    vault_keys: what vaults' secrets are kept with, the newest first; only the environment can say them.
     sources: where each setting came from, for `fairpool doctor`.
     """
 
@@ -79,6 +81,7 @@ class Settings:
     allow_remote: bool = False
     rate_per_s: float = DEFAULT_RATE_PER_S
     max_waits: int = DEFAULT_MAX_WAITS
+    vault_keys: tuple[str, ...] = field(default=(), repr=False)
     sources: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -112,7 +115,8 @@ def load(flags: Mapping[str, object] | None = None, environment: Mapping[str, st
         for key, value in layer.items():
             if key not in found:
                 found[key], sources[key] = value, name
-    return _settings(found, sources)
+    keys = tuple(key.strip() for key in environment.get(VAULT_KEY_ENV, "").split(",") if key.strip())
+    return replace(_settings(found, sources), vault_keys=keys)
 
 
 def _settings(found: Mapping[str, object], sources: Mapping[str, str]) -> Settings:

@@ -19,7 +19,8 @@ from fairpool.app.records import DEFAULT_WORKSPACE, HistoryEntry, RequestQuery, 
 from fairpool.app.scheduler import Scheduler, SchedulerLoop
 from fairpool.app.store_errors import StoreError
 from fairpool.app.use_cases import stacks, tokens
-from fairpool.bootstrap.settings import Settings
+from fairpool.bootstrap.sealing import WrongKey, sealer_of
+from fairpool.bootstrap.settings import VAULT_KEY_ENV, Settings
 from fairpool.bootstrap.sources import SystemClock, TimeOrderedIds
 from fairpool.core.ids import Instant
 from fairpool.core.requests import Status
@@ -80,6 +81,10 @@ def build(settings: Settings, token: str, *, address: str) -> Iterator[Runtime]:
 
     address: where the other servers of the database find it.
     """
+    try:
+        sealer = sealer_of(settings.vault_keys)
+    except WrongKey as error:
+        raise CannotWire(f"{VAULT_KEY_ENV}: {error}") from None
     with ExitStack() as stack:
         try:
             store = open_store(settings.database_url)
@@ -112,6 +117,7 @@ def build(settings: Settings, token: str, *, address: str) -> Iterator[Runtime]:
             identities=identities,
             hosts=_hosts(settings, address),
             body_limit_bytes=settings.body_limit_bytes,
+            sealer=sealer,
             has_work=lambda: has_work(store),
             started_at=clock.now(),
             version=version(),

@@ -20,6 +20,7 @@ COMMANDS = {
     "events": ("events", "events", "what has happened, and what happens: --follow"),
     "profile": ("profile", "profile", "what can be asked for by name: create, list, describe, update, delete"),
     "queue": ("queue", "queue", "what a team sees of a profile: list, describe"),
+    "vault": ("vault", "vault", "what a team's steps get: list, describe, set, unset, delete, rotate, key"),
     "node": ("node", "node", "machines of a pool: list, cordon, uncordon"),
     "stack": ("stack", "stack", "choices of components: create, list, describe, activate, delete"),
     "component": ("component", "component", "where steps run: create, list, describe, delete"),

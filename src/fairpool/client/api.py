@@ -46,6 +46,7 @@ from fairpool.wire.stacks import (
     StackUpdate,
     StackView,
 )
+from fairpool.wire.vaults import EnvironmentView, VaultCreate, VaultRotation, VaultUpdate, VaultView
 from fairpool.wire.workspace import ServerInfo, SettingsUpdate, SettingsView
 
 View = TypeVar("View", bound=BaseModel)
@@ -179,6 +180,36 @@ class Client:
     def queue(self, owner: str, profile: str) -> QueueDescription:
         """One queue: of a team by its name, of others by their subject."""
         return self.transport.call("queue_get", QueueDescription, path={"owner": owner, "profile": profile})
+
+    # ---- vaults -----------------------------------------------------------------------------------------------------
+
+    def vaults(self) -> list[VaultView]:
+        """The vaults that the caller sees; of secrets only the names."""
+        return list(self.pages("vault_list", VaultView))
+
+    def vault(self, ref: str) -> VaultView:
+        """One vault, by its team."""
+        return self.transport.call("vault_get", VaultView, path={"ref": ref})
+
+    def create_vault(self, body: VaultCreate) -> VaultView:
+        """A new vault."""
+        return self.transport.call("vault_create", VaultView, body=body)
+
+    def update_vault(self, ref: str, body: VaultUpdate, *, version: int | None = None) -> VaultView:
+        """A vault changes."""
+        return self.transport.call("vault_update", VaultView, path={"ref": ref}, body=body, version=version)
+
+    def delete_vault(self, ref: str) -> bytes:
+        """A vault goes."""
+        return self.transport.raw("vault_delete", path={"ref": ref})
+
+    def rotate_vaults(self) -> VaultRotation:
+        """Seal all secrets anew with the newest key."""
+        return self.transport.call("vault_rotate", VaultRotation)
+
+    def environment(self, request: str) -> EnvironmentView:
+        """What the vault of its team gives to a granted request, values and all."""
+        return self.transport.call("request_environment", EnvironmentView, path={"id": request})
 
     # ---- components, stacks, settings -------------------------------------------------------------------------------
 
@@ -331,8 +362,8 @@ class Client:
     # ---- history, events --------------------------------------------------------------------------------------------
 
     def history_of(self, kind: str, ref: str, *, limit: int | None = 50) -> list[HistoryEntry]:
-        """The history of a pool, policy or request."""
-        path = {"ref": ref} if kind == "pool" else {"id": ref}
+        """The history of a pool, policy, vault or request."""
+        path = {"ref": ref} if kind in ("pool", "vault") else {"id": ref}
         return list(self.pages(f"{kind}_history", HistoryEntry, path=path, limit=limit))
 
     def history(

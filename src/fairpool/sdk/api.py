@@ -10,6 +10,7 @@ from fairpool.wire.explanations import Explanation
 from fairpool.wire.requests import BulkItem, LeaseBulkResult, RequestCreate, RequestView
 from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
 from fairpool.wire.stacks import ComponentCreate, ComponentView, StackView
+from fairpool.wire.vaults import EnvironmentView
 
 
 class Api(Protocol):
@@ -23,6 +24,9 @@ class Api(Protocol):
 
     def explain(self, request: str) -> Explanation:
         """Why a request waits."""
+
+    def environment(self, request: str) -> EnvironmentView:
+        """What the vault of its team gives to a granted request."""
 
     def release(self, request: str) -> RequestView:
         """Let go of what a request holds."""

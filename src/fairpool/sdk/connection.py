@@ -17,6 +17,7 @@ from fairpool.wire.explanations import Explanation
 from fairpool.wire.requests import BulkItem, LeaseBulkResult, RequestCreate, RequestView
 from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
 from fairpool.wire.stacks import ComponentCreate, ComponentView, StackView
+from fairpool.wire.vaults import EnvironmentView
 
 T = TypeVar("T")
 TRY_AGAIN: Final = frozenset({429, 502, 503, 504, 507})
@@ -42,6 +43,10 @@ class Connected:
     def explain(self, request: str) -> Explanation:
         """Why a request waits."""
         return self._call(lambda client: client.explain(request))
+
+    def environment(self, request: str) -> EnvironmentView:
+        """What the vault of its team gives to a granted request."""
+        return self._call(lambda client: client.environment(request))
 
     def release(self, request: str) -> RequestView:
         """Let go of what a request holds."""

@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any
 
-from fairpool.sdk import console, endings, granting, uncounted
+from fairpool.sdk import console, endings, granting, uncounted, vaults
 from fairpool.sdk.broker import Broker, Submission
 from fairpool.sdk.calls import StepCall
 from fairpool.sdk.endings import Cause
 from fairpool.sdk.errors import (
     ArtifactError,
+    Refused,
     StepCancelled,
     StepError,
     StepFailed,
@@ -161,10 +162,40 @@ class Execution:
                 self._taken_away(view)
 
     def _granted(self, view: RequestView) -> None:
-        if self._phase is Phase.ASKED:
-            self._phase = Phase.GRANTED
-            grant = granting.grant_of(view)
-            self._slots.take(self, self.call.orchestrator, grant, lambda: self._launch(grant))
+        if self._phase is not Phase.ASKED:
+            return
+        self._phase = Phase.GRANTED
+        grant, attempt = granting.grant_of(view), self._attempt
+        if view.allocation is not None and view.allocation.vault is not None:
+            self._broker.call(lambda: self._read_vault(attempt, grant))
+        else:
+            self._take_a_place(grant, {})
+
+    def _read_vault(self, attempt: int, grant: Grant) -> None:
+        """On the broker's calling thread."""
+        try:
+            found = self._broker.api.environment(grant.request_id)
+        except Refused as error:
+            refused = StepFailed(f"step {self.call.label} got no environment: {error}", step=self.call.name)
+            self._loop.post(lambda: self._vault_is_shut(attempt, refused))
+            return
+        added = vaults.merged(found, os.environ)
+        note = vaults.told(found.vault, added.overridden)
+        if note:
+            console.note(f"{self.call.label}: {note}")
+        self._loop.post(lambda: self._vault_is_read(attempt, grant, added.environment))
+
+    def _vault_is_read(self, attempt: int, grant: Grant, variables: dict[str, str]) -> None:
+        if attempt == self._attempt and self._phase is Phase.GRANTED:
+            self._take_a_place(grant, variables)
+
+    def _vault_is_shut(self, attempt: int, error: StepError) -> None:
+        if attempt == self._attempt and self._phase is Phase.GRANTED:
+            self._release()
+            self._end(error=error)
+
+    def _take_a_place(self, grant: Grant, variables: dict[str, str]) -> None:
+        self._slots.take(self, self.call.orchestrator, grant, lambda: self._launch(grant, variables))
 
     def _told_to_let_go(self, view: RequestView) -> None:
         if self._phase is not Phase.RUNNING:
@@ -204,13 +235,13 @@ class Execution:
 
     # ── running ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _launch(self, grant: Grant) -> None:
+    def _launch(self, grant: Grant, variables: dict[str, str]) -> None:
         if self._phase is not Phase.GRANTED:
             self._slots.give_back(self)
             return
         self._phase = Phase.RUNNING
         try:
-            launch = self._order(grant)
+            launch = self._order(grant, variables)
             self._job = self.call.orchestrator.launch(launch)
         except Exception as error:  # noqa: BLE001 (a custom orchestrator may raise anything; it fails this attempt)
             self._release()
@@ -230,7 +261,7 @@ class Execution:
             self._later(limit_s, self._ran_too_long)
         self._watch(self._job)
 
-    def _order(self, grant: Grant) -> Launch:
+    def _order(self, grant: Grant, variables: dict[str, str]) -> Launch:
         call, run = self.call, self.call.run
         environment = granting.environment_of(grant)
         names = environment.get(granting.NAMES, "")
@@ -262,7 +293,7 @@ class Execution:
             step_name=call.name,
             attempt=self._attempt,
             command=(sys.executable, "-m", "fairpool.sdk.worker", run.store.root, f"{folder}/order.json"),
-            environment=environment,
+            environment={**variables, **environment},
             cwd=order.cwd,
             log=self._log(),
             settings=call.settings,

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fairpool.sdk import console, endings, granting, uncounted
+from fairpool.sdk import console, endings, granting, uncounted, vaults
 from fairpool.sdk.broker import Broker, Submission
 from fairpool.sdk.connection import setting
 from fairpool.sdk.driver import shared_broker
-from fairpool.sdk.errors import HoldError, InvalidUse
+from fairpool.sdk.errors import HoldError, InvalidUse, Refused, Unreachable
 from fairpool.sdk.orchestrators.base import Grant
 from fairpool.sdk.orders import DEFAULT_GRACE_S
 from fairpool.sdk.settings import ResourceSettings
@@ -58,6 +58,7 @@ class Hold:
         self._deadline: float | None = None
         self._given_back = False
         self._timers: list[threading.Timer] = []
+        self._variables: dict[str, str] = {}  # what the vault of its team gives
 
     @property
     def request(self) -> str | None:
@@ -77,8 +78,9 @@ class Hold:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that show a process exactly what was granted; set them before a framework looks at devices."""
-        return granting.environment_of(self._grant())
+        """The variables that show a process exactly what was granted, and what the vault of its team gives; set them
+        before a framework looks at devices."""
+        return {**self._variables, **granting.environment_of(self._grant())}
 
     @property
     def preempting(self) -> bool:
@@ -115,12 +117,29 @@ class Hold:
         self._broker.submit(Submission(prepare=lambda: create, listener=self._heard, failed=self._not_asked))
         try:
             self._wait()
+            self._read_vault(self._broker)
             if self.settings.gpu_count and not self._grant().governed:
                 self._broker.call(partial(uncounted.note, self._broker.api, self._name, create.subjects))
         except BaseException:
             self.release()
             raise
         return self
+
+    def _read_vault(self, broker: Broker) -> None:
+        held = self._view.allocation if self._view is not None else None
+        if held is None or held.vault is None:
+            return
+        try:
+            found = broker.api.environment(self._grant().request_id)
+        except (Refused, Unreachable) as error:
+            raise HoldError(
+                f"the vault of team {held.vault} could not be read: {error}", request=self.request
+            ) from None
+        added = vaults.merged(found, os.environ)
+        self._variables = added.environment
+        note = vaults.told(found.vault, added.overridden)
+        if note:
+            log.warning("%s: %s", self._name, note)
 
     def release(self) -> None:
         """Give it back, or withdraw the request; a second time does nothing."""

@@ -50,8 +50,15 @@ def vector(amounts: Iterable[tuple[str, int]]) -> dict[str, int | Decimal]:
     return {key: units(value) for key, value in amounts}
 
 
-def request(record: RequestRecord, *, in_share: bool | None = None, reasons: Iterable[ReasonView] = ()) -> RequestView:
-    """A request. in_share: of one that holds something under a policy, whether inside its reservation."""
+def request(
+    record: RequestRecord,
+    *,
+    in_share: bool | None = None,
+    vault: str | None = None,
+    reasons: Iterable[ReasonView] = (),
+) -> RequestView:
+    """A request. in_share: of one that holds something under a policy, whether inside its reservation. vault: whose
+    settings its step gets."""
     asked, said, state = record.request, record.submission, record.state
     return RequestView(
         id=asked.id,
@@ -77,14 +84,14 @@ def request(record: RequestRecord, *, in_share: bool | None = None, reasons: Ite
         created_at=moment(said.created_at),
         queued_at=moment(asked.queued_at),
         ended_at=maybe_moment(state.ended_at),
-        allocation=None if state.grant is None else allocation(state.grant, asked, in_share=in_share),
+        allocation=None if state.grant is None else allocation(state.grant, asked, in_share=in_share, vault=vault),
         eviction=None if state.grant is None else eviction(state.grant),
         reasons=list(reasons),
         ended_by=state.ended_by or None,
     )
 
 
-def allocation(grant: Grant, asked: Request, *, in_share: bool | None) -> AllocationView:
+def allocation(grant: Grant, asked: Request, *, in_share: bool | None, vault: str | None = None) -> AllocationView:
     """What a request holds or held."""
     return AllocationView(
         pool=grant.pool_name or None,
@@ -94,6 +101,7 @@ def allocation(grant: Grant, asked: Request, *, in_share: bool | None) -> Alloca
         parts=[_placement(place, part) for place, part in zip(grant.parts, asked.demand.parts, strict=False)],
         granted_at=moment(grant.granted_at),
         in_share=in_share,
+        vault=vault,
     )
 
 

@@ -10,6 +10,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.queries import NodeStatus, PolicyStatus
 from fairpool.app.records import Declared, Kind, RequestRecord
 from fairpool.app.sentences import Names, names_of
+from fairpool.app.use_cases import vaults
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool, healthy_capacity, nominal_capacity
@@ -137,10 +138,16 @@ def request_views(memory: Memory, records: Collection[RequestRecord]) -> list[Re
         outgoing.request(
             record,
             in_share=_in_share(memory, record.id, judged),
+            vault=_vault(memory, record),
             reasons=[reason_view(reason, names) for reason in record.state.reasons] if names is not None else [],
         )
         for record in records
     ]
+
+
+def _vault(memory: Memory, record: RequestRecord) -> str | None:
+    vault = vaults.of_request(memory, record)
+    return vault.name if vault is not None else None
 
 
 def _in_share(

@@ -27,6 +27,7 @@ from fairpool.server.handlers import (
     teams,
     tokens,
     users,
+    vaults,
     workspace,
 )
 from fairpool.server.openapi import document
@@ -42,6 +43,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **policies.ENDPOINTS,
         **profiles.ENDPOINTS,
         **queues.ENDPOINTS,
+        **vaults.ENDPOINTS,
         **stacks.ENDPOINTS,
         **manifests.ENDPOINTS,
         **requests.ENDPOINTS,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from fairpool.app.ports import Clock, Reader
+from fairpool.app.ports import Clock, Reader, Sealer
 from fairpool.app.scheduler import SchedulerLoop
+from fairpool.app.use_cases.vaults import Keyless
 from fairpool.core.ids import Instant
 from fairpool.server.bridge import Bridge
 from fairpool.server.forwarding import Forwarding
@@ -21,7 +22,8 @@ class Services:
     """What the handlers work with.
 
     loop: decides; reader: what is committed. hosts: names by which the server may be called; empty for any.
-    database: what kind of database it is, for people. has_work: whether anything is queued, allocated or running.
+    sealer: keeps the vaults' secrets. database: what kind of database it is, for people.
+    has_work: whether anything is queued, allocated or running.
     checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take a while).
     forwarding: passes on what another server decides. address: where other servers find this one.
     """
@@ -37,6 +39,7 @@ class Services:
     version: str
     database: str
     checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    sealer: Sealer = field(default_factory=Keyless)
     doorkeeper: Doorkeeper = field(default_factory=lambda: Doorkeeper(Limits()))
     address: str = ""
     forwarding: Forwarding = field(default_factory=Forwarding)

@@ -24,6 +24,10 @@ _SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 
 
+HIDDEN: Final = "…"
+"""What a message repeats of a value in a body that may hold secrets."""
+
+
 class InvalidBody(ValueError):
     """A body whose fields are wrong. problems: one per field."""
 
@@ -35,9 +39,8 @@ class InvalidBody(ValueError):
 def read(model: type[Model], data: object) -> Model:
     """`data` as a `model`. Raises InvalidBody naming every field that is wrong."""
     if not isinstance(data, dict):
-        raise InvalidBody(
-            [FieldProblem(field="", message="not an object", value=shown(data), possible="an object: {…}")]
-        )
+        found = HIDDEN if _is_hidden(model) else shown(data)
+        raise InvalidBody([FieldProblem(field="", message="not an object", value=found, possible="an object: {…}")])
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -47,11 +50,18 @@ def read(model: type[Model], data: object) -> Model:
 def field_problems(model: type[BaseModel], error: ValidationError) -> list[FieldProblem]:
     """The fields that `error` speaks of, in words of the API."""
     found: dict[str, FieldProblem] = {}
+    hidden = _is_hidden(model)
     for item in error.errors(include_url=False):
         location = item["loc"]
+        if hidden:
+            item["input"] = HIDDEN
         problem = _unknown_field(model, location) if item["type"] == "extra_forbidden" else _wrong_value(item)
         found.setdefault(problem.field, problem)
     return list(found.values())
+
+
+def _is_hidden(model: type[BaseModel]) -> bool:
+    return bool(model.model_config.get("hide_input_in_errors"))
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

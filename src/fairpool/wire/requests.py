@@ -80,6 +80,7 @@ class AllocationView(View):
 
     pool, policy: None for work that no policy governs (S15). subject: whose policy it is.
     in_share: whether it lies inside the reservation; None when it is over or ungoverned.
+    vault: of the team whose settings its step gets; None for none. ``POST /requests/{id}/environment`` tells them.
     """
 
     pool: str | None = None
@@ -89,6 +90,7 @@ class AllocationView(View):
     parts: list[PlacementView] = Field(default_factory=list)
     granted_at: datetime
     in_share: bool | None = None
+    vault: str | None = None
 
 
 class EvictionView(View):

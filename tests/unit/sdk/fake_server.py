@@ -27,6 +27,7 @@ from fairpool.wire.requests import (
 from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
 from fairpool.wire.stacks import ComponentCreate, ComponentView, StackView
 from fairpool.wire.values import RequestStatus, RunStatus
+from fairpool.wire.vaults import EnvironmentView
 
 
 class FakeServer:
@@ -42,6 +43,8 @@ class FakeServer:
         self.stack_views: list[StackView] = []
         self.component_views: list[ComponentView] = []
         self.subjects_with_policies: list[str] = []
+        self.vault: EnvironmentView | None = None  # what every grant's vault gives
+        self.shut = False  # the vault cannot be opened
         self.closed = False
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
@@ -63,6 +66,11 @@ class FakeServer:
 
     def explain(self, request: str) -> Explanation:
         return Explanation(request=request, status=self.requests[request].status, summary="the pool is full")
+
+    def environment(self, request: str) -> EnvironmentView:
+        if self.shut or self.vault is None:
+            raise Refused("a secret was sealed with a key that this server does not have", code=409)
+        return self.vault.model_copy(update={"request": request})
 
     def release(self, request: str) -> RequestView:
         with self._lock:
@@ -201,6 +209,7 @@ class FakeServer:
                 subject="component:local" if self.governed else None,
                 parts=[PlacementView(devices=devices)] if self.governed else [],
                 granted_at=now(),
+                vault=self.vault.vault if self.vault is not None else None,
             )
             self.say(name, RequestStatus.ALLOCATED, allocation=held)
 

@@ -10,6 +10,7 @@ from fairpool.wire.reading import InvalidBody, read
 from fairpool.wire.requests import RequestBulkCreate, RequestCreate
 from fairpool.wire.stacks import ComponentCreate, ComponentView
 from fairpool.wire.text import MalformedText, loads
+from fairpool.wire.vaults import VaultUpdate
 
 
 def refused(model: type[BaseModel], data: object) -> dict[str, tuple[str, str, str]]:
@@ -93,7 +94,7 @@ def test_whole_characters_beyond_the_basic_plane_are_read() -> None:
         ("node_count", 1.5, "1.5: not a whole number", "a whole number"),
         ("node_count", 0, "0: too small", "1 or more"),
         ("preemptible", "yes", "'yes': neither true nor false", "true or false"),
-        ("preemptible", None, "null: neither true nor false", "true or false"),
+        ("node_count", None, "null: not a whole number", "a whole number"),
         ("priority", 2**31, "too large", "at most 2147483647"),
         ("max_runtime_s", 10**30, "too large", "at most 1000000000"),
         ("wait_timeout_s", -1, "-1: too small", "0 or more"),
@@ -151,3 +152,23 @@ def test_an_answer_may_hold_fractions_wherever_it_holds_anything() -> None:
         b'{"id": 1, "kind": "pool", "object": "p", "at": "2026-01-01T00:00:00Z", "what": "x", "after": {"gpu": 0.5}}'
     )
     assert HistoryEntry.model_validate(loads(entry)).after == {"gpu": 0.5}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"secrets": {"A": {"value": ["s3cret"]}}},
+        {"secrets": {"A": {"valeu": "s3cret"}}},
+        {"secrets": {"A": "s3cret"}},
+        {"secrets": "s3cret"},
+        {"environment": {"A": {"value": 1, "locked": "s3cret"}}},
+        {"image": {"value": {"s3cret": 1}}},
+    ],
+)
+def test_what_is_wrong_with_a_body_that_holds_secrets_is_told_without_them(body: dict[str, object]) -> None:
+    problems = refused(VaultUpdate, body)
+    assert problems
+    assert "s3cret" not in repr(problems)
+    with pytest.raises(InvalidBody) as raised:
+        read(VaultUpdate, "s3cret")
+    assert "s3cret" not in repr(raised.value.problems)

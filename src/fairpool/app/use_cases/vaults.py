@@ -1,4 +1,4 @@
-"""Vaults: what an administrator gives the steps of a team: environment variables, secrets, container image, storage URL.
+"""Vaults: what an administrator gives the steps of a team: variables, secrets, container image, storage URL.
 
 Each is a default, which a step may set otherwise, or locked, which it may not. Secrets are kept sealed and are opened
 only for a step that runs; nothing else that leaves here holds a value: no history, no error, no view.
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from fairpool.app.errors import Conflict, Exists, NotAllowed, NotFound
+from fairpool.app.errors import CannotOpen, Conflict, Exists, NotAllowed, NoVaultKey
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Sealer
 from fairpool.app.records import Declared, Document, Json, Kind, RequestRecord
@@ -20,7 +20,7 @@ from fairpool.app.use_cases.declaring import changed, check_version, created
 from fairpool.app.use_cases.requests import get as get_request
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import check_name
-from fairpool.core.policies import Subject, SubjectKind
+from fairpool.core.policies import SubjectKind
 
 VaultRecord = Declared[Document]
 Answer = Callable[[], VaultRecord]
@@ -37,6 +37,22 @@ _KEPT = re.compile(r"FAIRPOOL_.*|(CUDA|NVIDIA|HIP|ROCR|GPU)_?\w*(VISIBLE_DEVICES
 """Variables by which a step learns what it was granted: no vault may say otherwise."""
 
 SINGLE = {"image": IMAGE, "storage_url": STORAGE_URL}
+
+
+class Keyless:
+    """A sealer without a key: it keeps no secrets. See `ports.Sealer`."""
+
+    def seal(self, text: str) -> str:
+        """See `ports.Sealer`."""
+        raise NoVaultKey
+
+    def open(self, sealed: str) -> str:
+        """See `ports.Sealer`."""
+        raise CannotOpen
+
+    def seal_anew(self, sealed: str) -> str:
+        """See `ports.Sealer`."""
+        raise NoVaultKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,9 +209,9 @@ def _opened(vault: VaultRecord, sealer: Sealer) -> dict[str, Variable]:
         for name, kept in _part(spec, "environment").items()
     }
     for key, name in SINGLE.items():
-        kept = _part(spec, key)
-        if kept:
-            found[name] = Variable(value=str(kept["value"]), locked=bool(kept["locked"]))
+        one = _single(spec, key)
+        if one:
+            found[name] = Variable(value=str(one["value"]), locked=bool(one["locked"]))
     for name, kept in _part(spec, "secrets").items():
         value = _open(vault.id, name, str(kept["sealed"]), sealer)
         found[name] = Variable(value=value, locked=bool(kept["locked"]), secret=True)
@@ -203,9 +219,8 @@ def _opened(vault: VaultRecord, sealer: Sealer) -> dict[str, Variable]:
 
 
 def _names(spec: Document) -> Document:
-    secrets: list[Json] = sorted(_part(spec, "secrets"))
-    others: list[Json] = sorted([*_part(spec, "environment"), *(SINGLE[key] for key in SINGLE if _part(spec, key))])
-    return {"secrets": secrets, "environment": others}
+    single = [name for key, name in SINGLE.items() if _single(spec, key)]
+    return {"secrets": sorted(_part(spec, "secrets")), "environment": sorted([*_part(spec, "environment"), *single])}
 
 
 # ---- changing --------------------------------------------------------------------------------------------------------
@@ -237,7 +252,7 @@ def _applied(old: VaultRecord, change: VaultChange, sealer: Sealer) -> Document:
         )
     spec: dict[str, Json] = {"environment": environment, "secrets": secrets}
     for key in SINGLE:
-        single: Json = None if change.whole else dict(_part(before, key)) or None
+        single: Json = None if change.whole else _single(before, key) or None
         if key in change.single:
             one = change.single[key]
             single = None if one is None else _plain(key, one)
@@ -299,4 +314,9 @@ def _text(place: str, value: str) -> str:
 
 def _part(spec: Document, key: str) -> dict[str, dict[str, Json]]:
     part = spec.get(key)
-    return part if isinstance(part, dict) else {}
+    return dict(part) if isinstance(part, dict) else {}
+
+
+def _single(spec: Document, key: str) -> dict[str, Json]:
+    one = spec.get(key)
+    return dict(one) if isinstance(one, dict) else {}

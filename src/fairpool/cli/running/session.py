@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from fairpool.cli.running.voice import Voice
 from fairpool.client.api import Client
 from fairpool.client.errors import ClientError
 from fairpool.client.renewing import RENEW_EVERY_S, LeaseRenewer
+from fairpool.sdk import vaults
 from fairpool.wire.problems import Exit
 from fairpool.wire.requests import LeaseView, RequestCreate, RequestView
 from fairpool.wire.runs import RunCreate, RunUpdate, StepCreate, StepUpdate
@@ -180,7 +182,7 @@ class Session:
     # ---- running ----------------------------------------------------------------------------------------------------
 
     def _execute(self, request: RequestView, step: str, attempt: int) -> Ended:
-        environment = environment_of(request, attempt=attempt)
+        environment = {**environment_of(request, attempt=attempt), **self._variables(request)}
         self._voice.tell(self._where(request))
         try:
             child = Child(self._order.command, environment)
@@ -200,6 +202,17 @@ class Session:
             on_abort=self._order.on_abort,
             max_runtime_s=request.max_runtime_s,
         ).until_over()
+
+    def _variables(self, request: RequestView) -> dict[str, str]:
+        """What the vault of its team gives."""
+        if request.allocation is None or request.allocation.vault is None:
+            return {}
+        found = self._client.environment(request.id)
+        added = vaults.merged(found, os.environ)
+        note = vaults.told(found.vault, added.overridden)
+        if note:
+            self._voice.tell(note)
+        return added.environment
 
     def _where(self, request: RequestView) -> str:
         held = request.allocation

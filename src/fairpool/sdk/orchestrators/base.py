@@ -41,7 +41,8 @@ class Launch:
     """One attempt of a step, ready to be started.
 
     command: the arguments to execute; it needs the same Python packages as the driver and access to the artifact store.
-    environment: variables to set on top of the surroundings; they name exactly the granted devices.
+    environment: variables to set on top of the surroundings; they name exactly the granted devices, and hold what the
+    vault of the team gives, secrets among them.
     log: where the output of the process is to be kept. settings: what the step asked for.
     """
 
@@ -51,7 +52,7 @@ class Launch:
     step_name: str
     attempt: int
     command: tuple[str, ...]
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     cwd: str
     log: Path
     settings: ResourceSettings

@@ -51,6 +51,11 @@ async def of_policy(call: Call) -> Response:
     return await _of_declared(call, Kind.POLICY, call.path["id"])
 
 
+async def of_vault(call: Call) -> Response:
+    """The history of one vault, newest first: who changed it, and whose steps have read it."""
+    return await _of_declared(call, Kind.VAULT, call.path["ref"])
+
+
 async def of_request(call: Call) -> Response:
     """The history of one request, newest first."""
     found = await reading(call, lambda reader: lookups.request_id(reader, call.path["id"]))
@@ -120,6 +125,11 @@ ENDPOINTS = {
     ),
     "policy_history": Endpoint(
         handler=of_policy, summary="The history of a policy, newest first.", answer=Page[HistoryEntry], is_local=True
+    ),
+    "vault_history": Endpoint(
+        handler=of_vault,
+        summary="The history of a vault, newest first: changes, and every read.",
+        answer=Page[HistoryEntry],
     ),
     "request_history": Endpoint(
         handler=of_request, summary="The history of a request, newest first.", answer=Page[HistoryEntry], is_local=True
