@@ -36,6 +36,7 @@ _TO_WATCH: Final = Rights(Right.ALL, Right.ALL, Right.NO, Right.ALL)
 _TO_OPERATE: Final = Rights(Right.ALL, Right.ALL, Right.NO, Right.NO)
 _TO_WORK: Final = Rights(Right.ALL, Right.ALL, Right.OWN, Right.NO)
 _TO_ADMINISTER: Final = Rights(Right.ALL, Right.NO, Right.NO, Right.NO)
+_FOR_ITS_MAKER: Final = Rights(Right.OWN, Right.OWN, Right.OWN, Right.NO)
 _FOR_ONESELF: Final = Rights(Right.ALL, Right.OWN, Right.OWN, Right.OWN)
 
 RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
@@ -60,6 +61,13 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "profile_delete": _TO_OPERATE,
         "queue_list": _TO_READ,
         "queue_get": _TO_READ,
+        "vault_list": _TO_WORK,
+        "vault_create": _TO_ADMINISTER,
+        "vault_get": _TO_WORK,
+        "vault_update": _TO_ADMINISTER,
+        "vault_delete": _TO_ADMINISTER,
+        "vault_history": _TO_OPERATE,
+        "vault_rotate": _TO_ADMINISTER,
         "plan": _TO_WATCH,
         "apply": _TO_OPERATE,
         "schema_list": _ANYBODY,
@@ -81,6 +89,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "request_check": _TO_WORK,
         "request_get": _TO_READ,
         "request_explain": _TO_READ,
+        "request_environment": _FOR_ITS_MAKER,
         "request_history": _TO_READ,
         "request_cancel": _TO_WORK,
         "request_release": _TO_WORK,

@@ -18,14 +18,16 @@ def test_every_route_is_in_the_table_and_nothing_else() -> None:
     assert set(RIGHTS) == set(ROUTES)
 
 
-def test_an_admin_may_do_everything() -> None:
-    assert {right_of(name, Role.ADMIN) for name in ROUTES} == {Right.ALL}
+def test_an_admin_may_do_everything_but_hear_the_secrets_of_others_steps() -> None:
+    short_of_all = {name for name in ROUTES if right_of(name, Role.ADMIN) is not Right.ALL}
+    assert short_of_all == {"request_environment"}
 
 
 def test_a_viewer_reads_all_and_changes_nothing_but_their_own_tokens() -> None:
     changing = {name for name in ROUTES if right_of(name, Role.VIEWER) is not Right.NO} - READING
     assert changing == {"token_create", "token_revoke"}
-    assert {name for name in READING if right_of(name, Role.VIEWER) is not Right.ALL} == {"token_list"}
+    vaults = {"vault_list", "vault_get", "vault_history"}  # what a team works with is nobody else's to see
+    assert {name for name in READING if right_of(name, Role.VIEWER) is not Right.ALL} == {"token_list"} | vaults
 
 
 @pytest.mark.parametrize("route", [name for name in ROUTES if name.startswith(("user_", "team_", "service_account_"))])

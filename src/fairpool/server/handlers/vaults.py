@@ -7,13 +7,13 @@ from typing import cast
 
 from starlette.responses import Response
 
-from fairpool.app.authz import Principal, Role
 from fairpool.app.errors import NotFound
 from fairpool.app.memory import Memory
-from fairpool.app.records import Declared, Document, Kind
+from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.use_cases import vaults
 from fairpool.app.use_cases.vaults import Environment, Setting, VaultChange
 from fairpool.core.ids import Instant
+from fairpool.core.policies import Subject, SubjectKind
 from fairpool.server import lookups
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, decided
@@ -61,16 +61,15 @@ def _view(memory: Memory, now: Instant, record: Declared[Document]) -> VaultView
     )
 
 
-def _sees(principal: Principal, team: str) -> bool:
-    runs_things = principal.role in (Role.ADMIN, Role.OPERATOR)
-    return principal.subject is None or runs_things or team in principal.teams
+def _team(vault: AnyDeclared) -> tuple[Subject, ...]:
+    return (Subject(SubjectKind.TEAM, vault.name),)
 
 
 async def _list(call: Call) -> Response:
-    principal = call.principal
+    reach = call.reach
 
     def ask(memory: Memory, now: Instant) -> Page[VaultView]:
-        seen = [record for record in memory.all(Kind.VAULT) if _sees(principal, record.name)]
+        seen = [record for record in memory.all(Kind.VAULT) if reach.covers("", _team(record))]
         page = lookups.page_of(seen, call)
         items = [_view(memory, now, cast("Declared[Document]", record)) for record in page.items]
         return Page[VaultView](items=items, next_cursor=lookups.next_cursor(page))
@@ -86,11 +85,11 @@ async def _create(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    principal, ref = call.principal, call.path["ref"]
+    reach, ref = call.reach, call.path["ref"]
 
     def ask(memory: Memory, now: Instant) -> VaultView:
         found = memory.document(Kind.VAULT, ref)
-        if not _sees(principal, found.name):
+        if not reach.covers("", _team(found)):
             raise NotFound(Kind.VAULT.value, ref)
         return _view(memory, now, found)
 
