@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, JsonValue
 from pydantic.json_schema import models_json_schema
 
+from fairpool.server.openapi_problems import problems_of
 from fairpool.server.problems import TABLE
-from fairpool.wire.problems import MEDIA_TYPE, Problem
-from fairpool.wire.routes import QUERY, ROUTES, Route
+from fairpool.wire.problems import MEDIA_TYPE, Problem, Slug
+from fairpool.wire.routes import QUERY, ROUTES, Parameter, Route
 
 if TYPE_CHECKING:
     from fairpool.server.endpoints import Endpoint
@@ -22,10 +23,16 @@ Names = Mapping[Any, Mapping[str, JsonValue]]
 """Model to the schema that refers to it."""
 
 _REF = "#/components/schemas/{model}"
-_HEADERS = {
-    "If-Match": "Only when the thing still has this ETag; else 412.",
-    "Idempotency-Key": "The same key returns what the first call with it created.",
-    "Last-Event-ID": "Go on after this event.",
+_HEADERS: Mapping[str, tuple[str, Document]] = {
+    "If-Match": (
+        "Only when the thing still has this ETag; else 412.",
+        {"type": "string", "pattern": r'^(\*|\s*(W/)?"\d{1,18}"\s*)$'},
+    ),
+    "Idempotency-Key": (
+        "The same key returns what the first call with it created.",
+        {"type": "string", "minLength": 1, "maxLength": 200},
+    ),
+    "Last-Event-ID": ("Go on after this event.", {"type": "string", "pattern": r"^\d{1,18}$"}),
 }
 
 
@@ -73,19 +80,17 @@ def _document(endpoints: tuple[tuple[str, Endpoint], ...], version: str) -> Docu
 
 def _operation(name: str, route: Route, endpoint: Endpoint, names: Names) -> Document:
     parameters: list[JsonValue] = [
-        {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
+        {"name": part, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         for part in re.findall(r"\{(\w+)\}", route.path)
     ]
     for query in route.query:
         known = QUERY[query]
-        schema: Document = {"type": known.kind}
-        if known.words:
-            schema["enum"] = list(known.words)
-        parameters.append({"name": query, "in": "query", "description": known.meaning, "schema": schema})
-    for header in endpoint.headers:
         parameters.append(
-            {"name": header, "in": "header", "description": _HEADERS[header], "schema": {"type": "string"}}
+            {"name": query, "in": "query", "description": known.meaning, "schema": _schema_of_query(known)}
         )
+    for header in endpoint.headers:
+        meaning, schema = _HEADERS[header]
+        parameters.append({"name": header, "in": "header", "description": meaning, "schema": dict(schema)})
     found: Document = {
         "operationId": name,
         "summary": endpoint.summary,
@@ -99,10 +104,7 @@ def _operation(name: str, route: Route, endpoint: Endpoint, names: Names) -> Doc
                 }
                 for status, model in endpoint.also
             },
-            "default": {
-                "description": "What went wrong.",
-                "content": {MEDIA_TYPE: {"schema": dict(names[Problem])}},
-            },
+            **_problems(route, endpoint, names),
         },
     }
     if endpoint.body is not None:
@@ -113,6 +115,29 @@ def _operation(name: str, route: Route, endpoint: Endpoint, names: Names) -> Doc
     if endpoint.is_open:
         found["security"] = []
     return found
+
+
+def _schema_of_query(known: Parameter) -> Document:
+    schema: Document = {"type": known.kind, **known.bounds}
+    if known.words:
+        schema["enum"] = list(known.words)
+    return {"type": "array", "items": schema} if known.several else schema
+
+
+def _problems(route: Route, endpoint: Endpoint, names: Names) -> Document:
+    """The problems that the route can answer with, by status."""
+    by_status: dict[int, list[Slug]] = {}
+    for slug in problems_of(route, endpoint):
+        by_status.setdefault(TABLE[slug][0], []).append(slug)
+    with_models = {status for status, _ in endpoint.also}
+    return {
+        str(status): {
+            "description": "; ".join(f"`{slug}`: {TABLE[slug][1]}" for slug in slugs) + ".",
+            "content": {MEDIA_TYPE: {"schema": dict(names[Problem])}},
+        }
+        for status, slugs in sorted(by_status.items())
+        if status not in with_models
+    }
 
 
 def _answer(endpoint: Endpoint, names: Names) -> Document:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
@@ -39,27 +40,37 @@ class Route:
 class Parameter:
     """A query parameter: its JSON schema type, what it means, and the words it may be where they are a closed set.
 
-    several: it may be given several times.
+    several: it may be given several times. bounds: what else a JSON schema says of it.
     """
 
     kind: str
     meaning: str
     words: tuple[str, ...] = ()
     several: bool = False
+    bounds: Mapping[str, int | str] = field(default_factory=dict)
 
 
 QUERY: Final = MappingProxyType(
     {
-        "limit": Parameter("integer", "Items in a page, from 1 to 1000; 100 where it is left out."),
-        "cursor": Parameter("string", "The `next_cursor` of the page before."),
+        "limit": Parameter(
+            "integer",
+            "Items in a page, from 1 to 1000; 100 where it is left out.",
+            bounds={"minimum": 1, "maximum": 1000},
+        ),
+        "cursor": Parameter("string", "The `next_cursor` of the page before.", bounds={"pattern": r"^\d{1,18}$"}),
         "dry_run": Parameter("boolean", "Check and answer as if done, and change nothing."),
         "wait_s": Parameter(
             "number",
             "Wait up to so many seconds (at most 60) for a change before answering. After a submit: until the request "
             "is no longer queued. On a request: until its version is above `after_version` or, without that, until its "
             "status is another one. A request that is final answers at once.",
+            bounds={"minimum": 0},
         ),
-        "after_version": Parameter("integer", "The version that the caller knows already; see `wait_s`."),
+        "after_version": Parameter(
+            "integer",
+            "The version that the caller knows already; see `wait_s`.",
+            bounds={"minimum": 0, "maximum": 10**9},
+        ),
         "pool": Parameter("string", "Only what concerns this pool (name, id or unique id prefix)."),
         "subject": Parameter("string", "Only what concerns this subject; `component:` may be left off."),
         "status": Parameter("string", "Only requests in this status; several are separated by commas."),
@@ -78,7 +89,9 @@ QUERY: Final = MappingProxyType(
         "owner": Parameter("string", "Only tokens of this user or service account (`user:alice`)."),
         "kind": Parameter("string", "Only this kind of thing (`request`, `pool`, `policy`, …)."),
         "object": Parameter("string", "Only this object, by id."),
-        "after": Parameter("integer", "Only entries with a higher id than this."),
+        "after": Parameter(
+            "integer", "Only entries with a higher id than this.", bounds={"minimum": 0, "maximum": 10**17}
+        ),
         "on_work": Parameter(
             "string",
             "What happens to work that waits or runs there: `refuse` to delete while there is any, `drain` (delete "

@@ -238,6 +238,7 @@ ENDPOINTS = {
         body=RequestCreate,
         answer=RequestView,
         status=201,
+        also=((200, CheckResult),),
         headers=("Idempotency-Key",),
     ),
     "request_bulk": Endpoint(
