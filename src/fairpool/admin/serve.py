@@ -84,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
     try:
+        from fairpool.bootstrap import oidc_settings
         from fairpool.bootstrap.settings import WrongSetting, load
         from fairpool.bootstrap.wiring import CannotWire, build
         from fairpool.server.process import Process
@@ -95,7 +96,7 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
     flags |= {name: getattr(options, name) for name in ("token_file", "allow_remote", "idle_s")}
     flags |= {name: getattr(options, name) for name in ("log_level", "log_format")}
     try:
-        settings = load(flags)
+        settings, oidc = load(flags), oidc_settings.load()
         directory = _own_directory(settings.data_dir)
         with _lock(directory) as taken:
             if not taken:
@@ -107,7 +108,8 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
                 token = _token(settings.token_file or directory / local_server.TOKEN_FILE, directory)
             listening = _listen(settings)
             url = _url(listening, settings)
-            with build(settings, token, address=settings.advertise or _address(url, settings)) as runtime:
+            reached_at = settings.advertise or _address(url, settings)
+            with build(settings, token, address=reached_at, oidc=oidc) as runtime:
                 _tune_collector()
                 server = Process(
                     runtime.app,

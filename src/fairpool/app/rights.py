@@ -128,6 +128,8 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "settings_update": _TO_ADMINISTER,
         "server_info": _ANYBODY,
         "openapi": _ANYBODY,
+        "whoami": _ANYBODY,
+        "sign_out": _ANYBODY,
         "health": _ANYBODY,
         "ready": _ANYBODY,
         "metrics": _TO_WATCH,

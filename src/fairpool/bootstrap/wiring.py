@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import secrets
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
@@ -30,6 +32,7 @@ from fairpool.server.gate import LOOPBACK_HOSTS
 from fairpool.server.identities import Identities, Tokens
 from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
+from fairpool.server.oidc.settings import OidcSettings
 from fairpool.server.services import Services
 from fairpool.server.watching import Watch
 from fairpool.store.migrating import HEAD
@@ -37,6 +40,9 @@ from fairpool.store.opening import open_store
 from fairpool.store.sql import SqlStore
 
 log = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from fairpool.server.oidc.flows import SignIns
 
 
 class CannotWire(Exception):
@@ -76,10 +82,10 @@ def version() -> str:
 
 
 @contextmanager
-def build(settings: Settings, token: str, *, address: str) -> Iterator[Runtime]:
+def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | None = None) -> Iterator[Runtime]:
     """A running server over the settings' database, taken down at the end of the block. Raises CannotWire.
 
-    address: where the other servers of the database find it.
+    address: where the other servers of the database find it. oidc: where people sign in; None for by token only.
     """
     try:
         sealer = sealer_of(settings.vault_keys)
@@ -115,7 +121,7 @@ def build(settings: Settings, token: str, *, address: str) -> Iterator[Runtime]:
             reader=store.reader,
             clock=clock,
             identities=identities,
-            hosts=_hosts(settings, address),
+            hosts=_hosts(settings, address, oidc),
             body_limit_bytes=settings.body_limit_bytes,
             sealer=sealer,
             has_work=lambda: has_work(store),
@@ -123,6 +129,7 @@ def build(settings: Settings, token: str, *, address: str) -> Iterator[Runtime]:
             version=version(),
             database=settings.database_url.partition(":")[0],
             address=address,
+            sign_ins=None if oidc is None else _sign_ins(oidc, token),
             checks=checks(store, loop, clock),
             doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,
@@ -130,6 +137,15 @@ def build(settings: Settings, token: str, *, address: str) -> Iterator[Runtime]:
             forwarding=forwarding,
         )
         yield Runtime(app=create_app(services), services=services)
+
+
+def _sign_ins(oidc: OidcSettings, token: str) -> SignIns:
+    # Where there is no provider, a server starts in half the time without these.
+    from fairpool.server.oidc.flows import SignIns
+    from fairpool.server.oidc.provider import Provider
+
+    # All servers have the same of both, and whoever has one of them can sign in as anybody anyway.
+    return SignIns(oidc, Provider(oidc), secret=oidc.client_secret or token, now_s=time.time)
 
 
 def checks(store: SqlStore, loop: SchedulerLoop, clock: Clock) -> Mapping[str, Callable[[], str]]:
@@ -172,11 +188,13 @@ def _leading(settings: Settings, store: Store, address: str) -> Leading:
     return Leading(store.leases, holder=place, address=address, ttl_s=LONE_TTL_S)
 
 
-def _hosts(settings: Settings, address: str) -> frozenset[str]:
+def _hosts(settings: Settings, address: str, oidc: OidcSettings | None) -> frozenset[str]:
+    """The names by which the server may be called; empty for any."""
     if settings.allow_remote and not settings.hosts:
         return frozenset()
-    name = urlsplit(address).hostname
-    return LOOPBACK_HOSTS | settings.hosts | ({name} if name else set())
+    urls = [address] if oidc is None else [address, oidc.public_url]
+    names = frozenset(name for url in urls if (name := urlsplit(url).hostname))
+    return LOOPBACK_HOSTS | settings.hosts | names
 
 
 def has_work(store: Store) -> bool:

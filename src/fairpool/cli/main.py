@@ -32,6 +32,9 @@ COMMANDS = {
     "db": ("db", "db", "its database: migrate, check, backup"),
     "doctor": ("doctor", "doctor", "what is set, where from, and whether it works"),
     "context": ("context", "context", "which server is used, and use another one"),
+    "login": ("login", "login", "sign in at a server"),
+    "logout": ("login", "logout", "sign out: revoke the token and forget it"),
+    "whoami": ("login", "whoami", "who you are at the server, and until when"),
     "completion": ("completion", "completion", "completion for bash, zsh or fish"),
     "version": ("version", "version", "the versions of this program and of the server"),
 }

@@ -38,6 +38,16 @@ from fairpool.wire.requests import (
     RequestView,
 )
 from fairpool.wire.runs import RunCreate, RunUpdate, RunView, StepCreate, StepUpdate, StepView
+from fairpool.wire.signin import (
+    DeviceBegin,
+    DevicePoll,
+    DevicePolled,
+    DeviceView,
+    SignedIn,
+    SignInExchange,
+    SignInOptions,
+    WhoAmI,
+)
 from fairpool.wire.stacks import (
     ComponentCreate,
     ComponentUpdate,
@@ -276,6 +286,32 @@ class Client:
     def apply(self, body: ApplyBody) -> ApplyResult:
         """Change what documents want changed: all of it or nothing."""
         return self.transport.call("apply", ApplyResult, body=body)
+
+    # ---- signing in -------------------------------------------------------------------------------------------------
+
+    def sign_in_options(self) -> SignInOptions:
+        """How people sign in."""
+        return self.transport.call("sign_in_options", SignInOptions)
+
+    def begin_device(self, body: DeviceBegin) -> DeviceView:
+        """Begin to sign in with a code that is entered on another device."""
+        return self.transport.call("sign_in_device", DeviceView, body=body)
+
+    def poll_device(self, body: DevicePoll) -> DevicePolled:
+        """Whether somebody has entered the code by now."""
+        return self.transport.call("sign_in_poll", DevicePolled, body=body)
+
+    def exchange_sign_in(self, body: SignInExchange) -> SignedIn:
+        """Exchange a one-time code for a token."""
+        return self.transport.call("sign_in_exchange", SignedIn, body=body)
+
+    def sign_out(self) -> bytes:
+        """Revoke the token of these calls."""
+        return self.transport.raw("sign_out")
+
+    def whoami(self) -> WhoAmI:
+        """Who calls."""
+        return self.transport.call("whoami", WhoAmI)
 
     # ---- requests ---------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from fairpool.client import credentials
 from fairpool.client.api import Client
 from fairpool.client.errors import NoServer
 from fairpool.client.settings import Setting, resolve, token_for
@@ -21,8 +22,19 @@ def connect(flags: Mapping[str, str | None] | None = None, *, start: bool = True
     settings = resolve(flags)
     server = settings.get("server")
     if server is not None:
-        return Client(Transport(server.value, token_for(server, settings.get("token")), say=_say))
+        return Client(Transport(server.value, token_of(settings, server), say=_say))
     return local(local_server.data_dir(), settings.get("token"), start=start)
+
+
+def token_of(settings: Mapping[str, Setting], server: Setting) -> str | None:
+    """The token to show that server: what flag or environment say, that of the person who signed in there, or what
+    their configuration file says. Raises WrongSetting."""
+    said = settings.get("token")
+    if said is None or said.source not in ("flag", "environment"):
+        kept = credentials.find(server.value, credentials.workspace_meant(server.value, settings["workspace"].value))
+        if kept is not None:
+            return kept.token
+    return token_for(server, said)
 
 
 def local(directory: Path, token: Setting | None = None, *, start: bool = True) -> Client:

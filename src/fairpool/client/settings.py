@@ -57,6 +57,11 @@ def resolve(
     for path in (user_file(environment), project):
         if path is not None:
             found |= {key: Setting(value=value, source=str(path)) for key, value in _from_file(path).items()}
+    if project is not None and "token" in _from_file(project):
+        raise WrongSetting(
+            f"{project}: token: a project's file is shared, and a token is for one person",
+            hint="take it out, revoke it if anybody else has seen the file, and use: fairpool login --token",
+        )
     for key in KEYS:
         value = environment.get(f"FAIRPOOL_{key.upper()}")
         if value:
@@ -65,6 +70,16 @@ def resolve(
         if flag:
             found[key] = Setting(value=flag, source="flag")
     return found
+
+
+def use_server(server: str | None) -> None:
+    """Write into the user's file which server is used from now on; None for the local one."""
+    path = user_file()
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    others = [line for line in lines if not line.strip().startswith("server =")]
+    said = [f'server = "{server}"'] if server is not None else []
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([*said, *others]) + "\n", "utf-8")
 
 
 def token_for(server: Setting, token: Setting | None, environment: Mapping[str, str] | None = None) -> str | None:

@@ -73,14 +73,22 @@ class Call:
         """From where the call comes, for the history: the address, and which token."""
         client = self._request.client
         address = client.host if client is not None else ""
-        name = self.principal.token_name
+        principal = self._request.scope["fairpool.principal"]
+        name = principal.token_name if principal is not None else ""  # nobody yet: an open route
         return ", ".join(part for part in (address, f"token {name}" if name else "") if part)
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """The cookies that a browser sent."""
+        return self._request.cookies
 
     def check_query(self) -> None:
         """Refuse query parameters that this route does not take, or takes once and got twice."""
         given = self._request.query_params
         for name in given:
             if name not in self.route.query:
+                if self.route.open_query:
+                    continue
                 meant = nearest(name, self.route.query)
                 known = ", ".join(self.route.query) or "none"
                 hint = f": did you mean {meant!r}?" if meant else ""

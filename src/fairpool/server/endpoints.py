@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from fairpool.server.calls import Call
+from fairpool.wire.problems import Slug
 
 Handler = Callable[[Call], Awaitable[Response]]
 
@@ -21,6 +22,8 @@ class Endpoint:
     headers: the request headers that mean something to it. is_open: whether it answers without a token.
     also: other statuses under which it answers with a model of its own instead of a problem.
     is_local: whether it needs the database at most, and not the scheduler: every server answers by itself.
+    problems: what it can answer with besides those problems that its shape says. pages: statuses under which it answers
+        with a page for people.
     """
 
     handler: Handler
@@ -34,6 +37,8 @@ class Endpoint:
     is_open: bool = False
     also: tuple[tuple[int, type[BaseModel]], ...] = ()
     is_local: bool = False
+    problems: tuple[Slug, ...] = ()
+    pages: tuple[int, ...] = ()
 
 
 def present(view: BaseModel, *, status: int = 200, version: int | None = None, location: str | None = None) -> Response:

@@ -34,6 +34,7 @@ from fairpool.app.store_errors import (
     StoreUnavailable,
 )
 from fairpool.core.errors import IllegalTransition, InvalidInput, InvalidRules, UnknownObject
+from fairpool.server.oidc.errors import ProviderDown, SignInFailed
 from fairpool.server.problems import Refused
 from fairpool.wire.problems import FieldProblem, Slug
 from fairpool.wire.reading import printable, shown
@@ -182,7 +183,24 @@ def _field(slug: Slug, error: InvalidInput) -> Refused:
     return Refused(slug, f"{where}{error.message}{possible}", errors=[problem])
 
 
+def _sign_in(error: Exception) -> Refused:
+    assert isinstance(error, SignInFailed)
+    return Refused(Slug.SIGN_IN, error.message, guidance="fairpool login begins again", numbers={"code": error.code})
+
+
+def _provider(error: Exception) -> Refused:
+    assert isinstance(error, ProviderDown)
+    return Refused(
+        Slug.PROVIDER,
+        f"the identity provider cannot be used: {error.message}",
+        guidance="whoever has a token already goes on as before; fairpool login --token needs no provider",
+        headers={"Retry-After": "5"},
+    )
+
+
 _TELL: Final[tuple[tuple[type[Exception], Callable[[Exception], Refused]], ...]] = (
+    (SignInFailed, _sign_in),
+    (ProviderDown, _provider),
     (InvalidRules, _rules),
     (InvalidInput, _input),
     (UnknownObject, _unknown),

@@ -21,8 +21,9 @@ from fairpool.wire.routes import ROUTES
 
 log = logging.getLogger(__name__)
 
-OPEN_PATHS = frozenset({ROUTES["health"].template, ROUTES["ready"].template})
-"""Paths that answer without a token: that the process lives and can serve is no secret."""
+OPEN = ("health", "ready", *(name for name in ROUTES if name.startswith("sign_in_")))
+OPEN_PATHS = frozenset(ROUTES[name].template for name in OPEN)
+"""Paths that answer without a token: that the process lives and can serve is no secret; signing in ends with one."""
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names by which a browser page cannot reach a loopback server through a name of its own (DNS rebinding)."""

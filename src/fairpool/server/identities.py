@@ -42,7 +42,7 @@ _MOST_KNOWN: Final = 10_000
 
 _PEOPLE: Final = frozenset({Kind.USER, Kind.TEAM, Kind.SERVICE_ACCOUNT, Kind.TOKEN})
 _KINDS: Final = {SubjectKind.USER: Kind.USER, SubjectKind.SERVICE_ACCOUNT: Kind.SERVICE_ACCOUNT}
-_HOW: Final = "send it as 'Authorization: Bearer TOKEN'; the command line reads FAIRPOOL_TOKEN"
+_HOW: Final = "fairpool login signs you in; programs send it as 'Authorization: Bearer TOKEN' (FAIRPOOL_TOKEN)"
 
 
 class Tokens:

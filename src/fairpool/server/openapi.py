@@ -22,6 +22,7 @@ Document = dict[str, JsonValue]
 Names = Mapping[Any, Mapping[str, JsonValue]]
 """Model to the schema that refers to it."""
 
+_WITHOUT_CONTENT = (204, 302)
 _REF = "#/components/schemas/{model}"
 _HEADERS: Mapping[str, tuple[str, Document]] = {
     "If-Match": (
@@ -105,6 +106,10 @@ def _operation(name: str, route: Route, endpoint: Endpoint, names: Names) -> Doc
                 for status, model in endpoint.also
             },
             **_problems(route, endpoint, names),
+            **{
+                str(status): {"description": "A page that says why.", "content": {"text/html": {}}}
+                for status in endpoint.pages
+            },
         },
     }
     if endpoint.body is not None:
@@ -144,6 +149,6 @@ def _answer(endpoint: Endpoint, names: Names) -> Document:
     answer: Document = {"description": endpoint.summary}
     if endpoint.answer is not None:
         answer["content"] = {endpoint.media_type: {"schema": dict(names[endpoint.answer])}}
-    elif endpoint.status != 204:
+    elif endpoint.status not in _WITHOUT_CONTENT:
         answer["content"] = {endpoint.media_type: {}}
     return answer

@@ -46,6 +46,7 @@ def problems_of(route: Route, endpoint: Endpoint) -> tuple[Slug, ...]:
 
 def _slugs(route: Route, endpoint: Endpoint) -> Iterator[Slug]:
     yield from _ALWAYS
+    yield from endpoint.problems
     names = re.findall(r"\{(\w+)\}", route.path)
     changes = route.method != "GET"
     if not endpoint.is_open:

@@ -26,6 +26,8 @@ TABLE: Final = MappingProxyType(
         Slug.KEY_REUSED: (409, "The idempotency key belongs to another request"),
         Slug.UNAUTHENTICATED: (401, "The token is missing or not known"),
         Slug.FORBIDDEN: (403, "Not allowed"),
+        Slug.SIGN_IN: (403, "The sign-in did not come about"),
+        Slug.PROVIDER: (503, "The identity provider cannot be used now"),
         Slug.WRONG_HOST: (421, "This server does not go by that name"),
         Slug.NO_ROUTE: (404, "There is no such route"),
         Slug.NO_METHOD: (405, "The route does not take this method"),

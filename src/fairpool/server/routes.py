@@ -22,6 +22,7 @@ from fairpool.server.handlers import (
     requests,
     runs,
     service_accounts,
+    signin,
     stacks,
     streams,
     teams,
@@ -55,6 +56,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **tokens.ENDPOINTS,
         **streams.ENDPOINTS,
         **workspace.ENDPOINTS,
+        **signin.ENDPOINTS,
         **operating.ENDPOINTS,
         "openapi": Endpoint(handler=_openapi, summary="This document.", is_local=True),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fairpool.app.ports import Clock, Reader, Sealer
 from fairpool.app.scheduler import SchedulerLoop
@@ -16,6 +17,9 @@ from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
 from fairpool.server.watching import Watch
 
+if TYPE_CHECKING:
+    from fairpool.server.oidc.flows import SignIns
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
@@ -24,6 +28,7 @@ class Services:
     loop: decides; reader: what is committed. hosts: names by which the server may be called; empty for any.
     sealer: keeps the vaults' secrets. database: what kind of database it is, for people.
     has_work: whether anything is queued, allocated or running.
+    sign_ins: sign-ins at the provider, None where none is set up.
     checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take a while).
     forwarding: passes on what another server decides. address: where other servers find this one.
     """
@@ -38,6 +43,7 @@ class Services:
     started_at: Instant
     version: str
     database: str
+    sign_ins: SignIns | None = None
     checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     sealer: Sealer = field(default_factory=Keyless)
     doorkeeper: Doorkeeper = field(default_factory=lambda: Doorkeeper(Limits()))

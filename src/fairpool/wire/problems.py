@@ -29,6 +29,8 @@ class Slug(StrEnum):
     KEY_REUSED = "idempotency-key-reused"
     UNAUTHENTICATED = "unauthenticated"
     FORBIDDEN = "forbidden"
+    SIGN_IN = "sign-in-failed"
+    PROVIDER = "provider-unavailable"
     WRONG_HOST = "wrong-host"
     NO_ROUTE = "unknown-route"
     NO_METHOD = "method-not-allowed"
@@ -73,6 +75,8 @@ EXIT_CODES: Final = MappingProxyType(
         Slug.KEY_REUSED: Exit.CONFLICT,
         Slug.UNAUTHENTICATED: Exit.NOT_ALLOWED,
         Slug.FORBIDDEN: Exit.NOT_ALLOWED,
+        Slug.SIGN_IN: Exit.NOT_ALLOWED,
+        Slug.PROVIDER: Exit.UNREACHABLE,
         Slug.WRONG_HOST: Exit.NOT_ALLOWED,
         Slug.NO_ROUTE: Exit.FAILED,
         Slug.NO_METHOD: Exit.FAILED,

@@ -19,12 +19,14 @@ class Route:
     """A method and a path template below the API's root (or, with `root`, below the server's).
 
     query: the query parameters that it takes; any other is refused. What each means is in `QUERY`.
+    open_query: others are let pass: somebody else writes the address, and adds to it what they like.
     """
 
     method: str
     path: str
     query: tuple[str, ...] = ()
     root: bool = False
+    open_query: bool = False
 
     @property
     def template(self) -> str:
@@ -92,6 +94,15 @@ QUERY: Final = MappingProxyType(
         "after": Parameter(
             "integer", "Only entries with a higher id than this.", bounds={"minimum": 0, "maximum": 10**17}
         ),
+        "port": Parameter(
+            "integer",
+            "The port of its own machine on which a program waits for the browser.",
+            bounds={"minimum": 1024, "maximum": 65_535},
+        ),
+        "state": Parameter("string", "What comes back unchanged, so that whoever waits knows their own sign-in."),
+        "challenge": Parameter("string", "The challenge to the verifier of whoever signs in (RFC 7636, S256)."),
+        "code": Parameter("string", "The provider's code."),
+        "error": Parameter("string", "Why the provider sends no code."),
         "on_work": Parameter(
             "string",
             "What happens to work that waits or runs there: `refuse` to delete while there is any, `drain` (delete "
@@ -195,6 +206,14 @@ ROUTES: Final = MappingProxyType(
         "events": Route("GET", "/events", ("kind", "object", "run", "after")),
         "settings_get": Route("GET", "/settings"),
         "settings_update": Route("PATCH", "/settings"),
+        "sign_in_options": Route("GET", "/sign-in"),
+        "sign_in_begin": Route("GET", "/sign-in/begin", ("port", "state", "challenge")),
+        "sign_in_callback": Route("GET", "/login/callback", ("state", "code", "error"), root=True, open_query=True),
+        "sign_in_device": Route("POST", "/sign-in/device"),
+        "sign_in_poll": Route("POST", "/sign-in/poll"),
+        "sign_in_exchange": Route("POST", "/sign-in/exchange"),
+        "sign_out": Route("POST", "/sign-out"),
+        "whoami": Route("GET", "/whoami"),
         "server_info": Route("GET", "/server"),
         "openapi": Route("GET", "/openapi.json"),
         "health": Route("GET", "/healthz", root=True),

@@ -143,7 +143,8 @@ def _is_long(value: object) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", sorted(set(ROUTES) - {"events"}))
+# Events have no end; and whoever signs out takes the tokens away that all the others need.
+@pytest.mark.parametrize("name", sorted(set(ROUTES) - {"events", "sign_out"}))
 def test_an_operation_answers_everybody_as_the_document_says(world: World, name: str) -> None:
     operation = operation_of(world.schema, name)
     world.stock()

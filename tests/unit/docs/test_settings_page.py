@@ -4,10 +4,13 @@ import re
 
 import pytest
 
+from fairpool.app.signin import SignInRules
+from fairpool.bootstrap import oidc_settings as sign_in
 from fairpool.bootstrap import settings as server
 from fairpool.cli.running import environment
 from fairpool.client import settings as client
 from fairpool.sdk import console, granting
+from fairpool.server.oidc.settings import SCOPES, TOKEN_S
 from fairpool.wire import local_server
 from tests.tidy import tree
 
@@ -25,6 +28,21 @@ def test_each_key_of_a_file_is_on_the_page_with_its_variable(heading: str, keys:
     told = rows(heading)
     assert sorted(told) == sorted(keys)
     assert [key for key in keys if f"| `FAIRPOOL_{key.upper()}` |" not in told[key]] == []
+
+
+def test_each_key_of_sign_in_is_on_the_page_with_its_variable() -> None:
+    told = rows("Sign-in")
+    assert sorted(told) == sorted(sign_in.KEYS)
+    assert [key for key in sign_in.KEYS if f"| `{sign_in.PREFIX}{key.upper()}` |" not in told[key]] == []
+
+
+def test_the_defaults_of_sign_in_are_those_of_the_code() -> None:
+    told, rules = rows("Sign-in"), SignInRules()
+    assert f"| `{' '.join(SCOPES)}` |" in told["scopes"]
+    assert f"| {TOKEN_S // 3600} |" in told["token_hours"]
+    assert f"| `{rules.username_claim}` |" in told["username_claim"]
+    assert f"| `{rules.groups_claim}` |" in told["groups_claim"]
+    assert f"| `{rules.default_role}` |" in told["default_role"]
 
 
 def test_the_defaults_of_the_client_are_those_of_the_code() -> None:
@@ -47,6 +65,7 @@ def test_the_defaults_of_the_server_are_those_of_the_code() -> None:
 def test_each_variable_in_the_code_is_on_the_page_and_each_on_the_page_in_the_code() -> None:
     code = "\n".join(tree.text(path) for path in (tree.ROOT / "src").rglob("*.py"))
     derived = {f"FAIRPOOL_{key.upper()}" for key in (*client.KEYS, *server.KEYS)}
+    derived |= {f"{sign_in.PREFIX}{key.upper()}" for key in sign_in.KEYS}
     known = set(re.findall(r"(?<!_)\bFAIRPOOL_[A-Z][A-Z_]*[A-Z]\b", code)) | derived
     assert {environment.PID, granting.LEASE_ENV, console.ECHO_ENV, local_server.DIRECTORY_ENV} <= known
     assert set(re.findall(r"FAIRPOOL_[A-Z_]*[A-Z]", PAGE)) == known

@@ -29,14 +29,9 @@ def list_() -> None:
 @click.argument("server")
 def use(server: str) -> None:
     """Use a server from now on ('local' for the local one). Written to the user's configuration file."""
-    from fairpool.client.settings import user_file
+    from fairpool.client.settings import use_server
 
     if server != "local" and not server.startswith(("http://", "https://")):
         raise click.UsageError(f"{server!r} is no address; possible: http(s)://HOST:PORT, or local")
-    path = user_file()
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    head = [line for line in lines if not line.strip().startswith("server =")]
-    said = [f'server = "{server}"'] if server != "local" else []
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([*said, *head]) + "\n", "utf-8")
+    use_server(server if server != "local" else None)
     note(f"using {server}" if server != "local" else "using the local server")
