@@ -79,7 +79,8 @@ def _effects(effects: Sequence[EffectView], most: int) -> Iterator[str]:
             where = f" in {one.pool}" if one.pool else ""
             why = f": {one.why}" if one.why else ""
             named = f"{one.name} ({one.id})" if one.name else one.id
-            yield f"    {named} of {one.subject or 'nobody'}, {render.amounts(one.demand)}{where}{why}"
+            asked = render.amounts({key: value for key, value in one.demand.items() if key != "step_run"})
+            yield f"    {named} of {one.subject or 'nobody'}, {asked}{where}{why}"
         if effect.count > min(most, len(effect.requests)):
             yield f"    and {effect.count - min(most, len(effect.requests))} more"
 

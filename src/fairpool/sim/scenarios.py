@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairpool.sim.scenario_file import read_file, read_text
+from fairpool.sim.scenario_file import ALONE, Surroundings, read_file, read_text
+from fairpool.sim.scenario_given import RulesFault
 from fairpool.sim.scenario_reading import ScenarioFileError
 from fairpool.sim.scenario_report import Failure, differences, explanation
 from fairpool.sim.scenario_run import Broken, Run
@@ -62,7 +63,7 @@ class Outcome:
         return tuple(told)
 
 
-def run_files(paths: Iterable[str | Path]) -> Outcome:
+def run_files(paths: Iterable[str | Path], surroundings: Surroundings = ALONE) -> Outcome:
     """Run every scenario of the files. Raises nothing about their content: it is all in the outcome."""
     passed: list[str] = []
     failed: list[str] = []
@@ -70,9 +71,9 @@ def run_files(paths: Iterable[str | Path]) -> Outcome:
     faults: list[ScenarioFileError] = []
     for path in paths:
         try:
-            scenarios = read_file(Path(path))
-        except ScenarioFileError as fault:
-            faults.append(fault)
+            scenarios = read_file(Path(path), surroundings)
+        except (ScenarioFileError, RulesFault) as fault:
+            faults.extend(fault.faults if isinstance(fault, RulesFault) else [fault])
             continue
         for scenario in scenarios:
             try:

@@ -16,6 +16,7 @@ import yaml
 from click.testing import CliRunner
 
 from fairpool.cli.main import cli
+from fairpool.wire.manifests.files import read_files
 
 ROOT = Path(__file__).parents[3]
 PAGES = [
@@ -23,7 +24,9 @@ PAGES = [
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
-SCENARIOS = sorted((ROOT / "examples" / "policies").glob("*.yaml"))
+SCENARIOS = [
+    path for folder in ("policies", "rules/tests") for path in sorted((ROOT / "examples" / folder).glob("*.yaml"))
+]
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SHELL = {"sh", "console"}
 
@@ -160,7 +163,21 @@ def test_every_scenario_of_the_pages_holds(block: Block, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("block", list(blocks("yaml")), ids=str)
 def test_every_yaml_block_is_yaml(block: Block) -> None:
-    assert yaml.safe_load(block.text) is not None
+    assert None not in list(yaml.safe_load_all(block.text))
+
+
+@pytest.mark.parametrize("block", [block for block in blocks("yaml") if "kind:" in block.text], ids=str)
+def test_every_document_of_the_pages_can_be_read(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text(block.text, "utf-8")
+    assert read_files([str(path)])
+
+
+def test_the_workflow_of_the_example_runs_commands_that_the_program_takes() -> None:
+    workflow = yaml.safe_load((ROOT / "examples" / "rules" / "ci.yaml").read_text("utf-8"))
+    lines = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    calls = [words for line in lines for words in fairpool_calls(line)]
+    assert [command_of(words) for words in calls] == ["fairpool policy test", "fairpool apply", "fairpool apply"]
 
 
 @pytest.mark.parametrize("folder", ["tutorials", "how-to"])

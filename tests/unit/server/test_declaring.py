@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import components, pools
+from fairpool.cli.manifests import plain
 from fairpool.core.pools import NodeState
 from fairpool.server import declaring
 from fairpool.wire.manifests.kinds import KINDS, read_document
@@ -408,3 +410,18 @@ def test_what_a_component_is_does_not_change() -> None:
 
 def test_the_actions_are_the_words_of_the_api() -> None:
     assert [action.value for action in Action] == ["create", "change", "delete", "adopt", "keep"]
+
+
+def test_the_example_repository_of_rules_can_be_applied_and_is_what_editors_take() -> None:
+    import jsonschema_rs
+
+    from fairpool.wire.manifests import schemas
+    from fairpool.wire.manifests.files import read_files
+
+    files = read_files([str(Path(__file__).parents[3] / "examples" / "rules" / "rules")])
+    documents = [cast("Data", plain(written.placed.value)) for written in files]
+    office = empty()
+    apply(office, *documents)
+    assert plan(office, *documents).pending == ()
+    validator = jsonschema_rs.validator_for(schemas.any_kind())
+    assert [document for document in documents if not validator.is_valid(document)] == []

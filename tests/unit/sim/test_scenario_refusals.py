@@ -198,7 +198,10 @@ def test_a_slip_in_a_step_is_named_by_line_and_key(step: str, complaint: str) ->
 
 
 SETUPS = {
-    "no pools": ("scenario: s\nsteps: []\n", "1: 'pools' is missing"),
+    "no pools": (
+        "scenario: s\nsteps: []\n",
+        "1: 'pools' is missing; possible: pools here, rules: [FILE, …], or --rules FILE",
+    ),
     "an unknown key at the top": (
         "scenario: s\npolices: []\npools: {}\nsteps: []\n",
         "2: polices: unknown key; did you mean 'policies'?",

@@ -154,12 +154,13 @@ def detach(client: Client, policy: str, subject: str | None, *, yes: bool) -> No
 
 @policy.command("test")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--rules", multiple=True, metavar="PATH", help="Pools and policies, as for 'fairpool apply'; repeatable.")
 @click.pass_context
-def test(ctx: click.Context, files: tuple[str, ...]) -> None:
+def test(ctx: click.Context, files: tuple[str, ...], rules: tuple[str, ...]) -> None:
     """Run scenario files against the rules. Exits 0 when all hold, 1 when one does not, 2 for a wrong file."""
     from fairpool.cli.serverside import load
 
-    outcome = load("fairpool.admin.policy_test", "run")(list(files))
+    outcome = load("fairpool.admin.policy_test", "run")(list(files), list(rules))
     ctx.exit(int(outcome))
 
 
