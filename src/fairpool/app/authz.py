@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fairpool.app.errors import NotAllowed
-from fairpool.app.records import DEFAULT_WORKSPACE
+from fairpool.app.records import DEFAULT_WORKSPACE, Owner
 from fairpool.core.policies import Subject, SubjectKind
 
 INSTALLATION = "local"
@@ -73,6 +73,15 @@ class Reach:
         if self.right is Right.ALL:
             return True
         return self.right is Right.OWN and self.principal.owns(made_by, subjects)
+
+    @property
+    def owner(self) -> Owner | None:
+        """Whose things are within reach; None for everybody's."""
+        if self.right is Right.ALL:
+            return None
+        principal = self.principal
+        subjects = sorted(f"team:{name}" for name in principal.teams)
+        return Owner(made_by=principal.actor, subjects=(principal.actor, *subjects))
 
     def check(self, what: str, made_by: str, subjects: Iterable[Subject] = ()) -> None:
         """Raise NotAllowed where it is out of reach."""

@@ -26,6 +26,7 @@ from fairpool.app.records import (
     KeyUse,
     Kind,
     Leadership,
+    Owner,
     Page,
     RequestQuery,
     RequestRecord,
@@ -159,9 +160,9 @@ class RequestReader(Protocol):
 class RunReader(Protocol):
     """Runs and their steps. Runs come newest first."""
 
-    def match(self, ref: str) -> tuple[RunRecord, ...]:
+    def match(self, ref: str, owner: Owner | None = None) -> tuple[RunRecord, ...]:
         """What `ref` may mean: the run with that id, else the newest with that name, else those whose id begins so
-        (at most 10, by id)."""
+        (at most 10, by id). Of one owner's where one is named."""
 
     def page(self, query: RunQuery, *, cursor: int | None = None, limit: int = 100) -> Page[RunRecord]:
         """Part of the list that the query asks for."""

@@ -14,7 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.plan import Claim
-from fairpool.core.policies import Policy, Profile
+from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import Pool
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Eviction, PartPlacement, Request, Status
@@ -229,7 +229,8 @@ class RunStatus(StrEnum):
 class RunRecord:
     """A run of a pipeline or a command, as its driver reports it. Names need not be unique.
 
-    kind: ``pipeline`` or ``command``. stack: its name. details: anything else worth showing.
+    kind: ``pipeline`` or ``command``. stack: its name. user: whose it is, for people. created_by: the principal that
+    reported it. subjects: as whom it was, and so whose besides. details: anything else worth showing.
     """
 
     id: str
@@ -240,6 +241,8 @@ class RunRecord:
     version: int = 1
     stack: str = ""
     user: str = ""
+    created_by: str = ""
+    subjects: tuple[Subject, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     started_at: Instant | None = None
@@ -390,12 +393,20 @@ class Leadership:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose: of who made it (a principal), and of who it is made as, one of these subjects (``team:vision``)."""
+
+    made_by: str
+    subjects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestQuery:
     """Which requests; conditions that are given must all hold.
 
     pool: an id: those granted there and, of those never granted, those that pool, policies and profiles let go there.
     subject: ``team:vision``. labels: all of these. name: exactly. since, until: by `Submission.created_at`, until
-    exclusive.
+    exclusive. owner: only theirs, and with `or_live` those of others that wait or hold something.
     """
 
     statuses: frozenset[Status] = frozenset()
@@ -410,11 +421,13 @@ class RequestQuery:
     labels: Mapping[str, str] = field(default_factory=dict)
     since: Instant | None = None
     until: Instant | None = None
+    owner: Owner | None = None
+    or_live: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuery:
-    """Which runs; conditions that are given must all hold."""
+    """Which runs; conditions that are given must all hold. owner: only theirs."""
 
     statuses: frozenset[RunStatus] = frozenset()
     name: str = ""
@@ -422,6 +435,7 @@ class RunQuery:
     labels: Mapping[str, str] = field(default_factory=dict)
     since: Instant | None = None
     until: Instant | None = None
+    owner: Owner | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

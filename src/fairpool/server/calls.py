@@ -14,12 +14,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope
 
 from fairpool.app.authz import Principal, Reach, Right
+from fairpool.app.rights import right_of
 from fairpool.server.passage import BEGAN, WAITED
 from fairpool.server.problems import Refused
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
 from fairpool.wire.problems import FieldProblem, Slug
 from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown
-from fairpool.wire.routes import QUERY, Route
+from fairpool.wire.routes import QUERY, ROUTES, Route
 from fairpool.wire.text import MalformedText, loads
 
 if TYPE_CHECKING:
@@ -67,6 +68,17 @@ class Call:
     def reach(self) -> Reach:
         """What the caller may use this route with: everything, or what is theirs."""
         return Reach(principal=self.principal, right=self.right)
+
+    async def reach_now(self) -> Reach:
+        """As `reach`, for a call that lasts: its token may have been revoked meanwhile, its owner have another role or
+        be in other teams. Raises Refused."""
+        authorization = self._request.headers.get("authorization", "").encode("latin-1")
+        principal = await self.services.identities.of(authorization)
+        name = next(name for name, route in ROUTES.items() if route is self.route)
+        right = right_of(name, principal.role)
+        if right is Right.NO:
+            raise Refused(Slug.FORBIDDEN, f"the role {principal.role} does not cover this any more")
+        return Reach(principal=principal, right=right)
 
     @property
     def source(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from fairpool.server.watching import EVERYTHING, Watch, wait
 from fairpool.wire.events import Event
@@ -11,8 +12,19 @@ READ_AT_ONCE = 500
 _HEARTBEAT_S = 15.0
 """After so much silence a comment is sent, so that proxies and readers know that the stream lives."""
 
-Read = Callable[[int, int], Awaitable[Sequence[Event]]]
-"""The events after an id, oldest first, at most so many."""
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Events, oldest first. last: the id up to which was read; not all in between is for the reader. more: whether
+    there is more to read at once."""
+
+    events: Sequence[Event]
+    last: int
+    more: bool
+
+
+Read = Callable[[int, int], Awaitable[News | None]]
+"""The events after an id, of at most so many entries; None where the reader may read no more."""
 
 
 async def stream(read: Read, watch: Watch, *, after: int) -> AsyncIterator[bytes]:
@@ -25,12 +37,14 @@ async def stream(read: Read, watch: Watch, *, after: int) -> AsyncIterator[bytes
         while True:
             changed.clear()
             found = await read(after, READ_AT_ONCE)
-            for event in found:
-                after = event.id
+            if found is None:
+                return
+            after = found.last
+            for event in found.events:
                 yield encoded(event)
             if watch.closing:
                 return
-            if len(found) < READ_AT_ONCE and not await wait(changed, _HEARTBEAT_S):
+            if not found.more and not await wait(changed, _HEARTBEAT_S):
                 yield b": nothing new\n\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairpool.app import sentences
+from fairpool.app.authz import Reach
 from fairpool.app.records import Grant, RequestRecord
 from fairpool.app.sentences import Names
 from fairpool.app.use_cases.requests import Explained
@@ -10,7 +11,7 @@ from fairpool.core.explain import CandidateView as Candidate
 from fairpool.core.explain import Explanation as Facts
 from fairpool.core.explain import Holder
 from fairpool.core.requests import Status
-from fairpool.server import outgoing
+from fairpool.server import outgoing, redaction
 from fairpool.server.outgoing import moment, vector
 from fairpool.server.presenting import reason_views
 from fairpool.wire.explanations import CandidateView, CheckResult, EstimateView, Explanation, HolderView
@@ -23,8 +24,9 @@ _BASIS = {
 }
 
 
-def explanation_view(explained: Explained) -> Explanation:
-    """Why a request is where it is."""
+def explanation_view(whole: Explained, reach: Reach) -> Explanation:
+    """Why a request is where it is, as far as the caller may know."""
+    explained = redaction.explained(whole, reach)
     facts = explained.explanation
     names = Names(explained.pool_names, explained.policy_subjects)
     waits_for_eviction = facts.eviction is not None and facts.status is Status.QUEUED
@@ -46,11 +48,11 @@ def explanation_view(explained: Explained) -> Explanation:
     )
 
 
-def check_view(explained: Explained) -> CheckResult:
+def check_view(explained: Explained, reach: Reach) -> CheckResult:
     """Whether a request that is only checked would run."""
     verdicts = {Status.ALLOCATED: Verdict.NOW, Status.REJECTED: Verdict.NEVER}
     verdict = verdicts.get(explained.explanation.status, Verdict.LATER)
-    return CheckResult(verdict=verdict, explanation=explanation_view(explained))
+    return CheckResult(verdict=verdict, explanation=explanation_view(explained, reach))
 
 
 def _candidate(view: Candidate, explained: Explained, names: Names) -> CandidateView:
@@ -71,7 +73,7 @@ def _holder(holder: Holder, explained: Explained, names: Names) -> HolderView:
     record = explained.mentioned.get(holder.request)
     return HolderView(
         request=holder.request,
-        name=record.submission.name if record is not None else "",
+        name=record.submission.name if record is not None and record.id not in explained.nameless else "",
         subject=names.policy(holder.policy) if holder.policy is not None else None,
         holds=vector(holder.amounts),
         in_share=not holder.borrowed,

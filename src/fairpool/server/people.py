@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from fairpool.app.errors import NotFound
+from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.membership import names_in
 from fairpool.app.memory import Memory
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind, TokenRecord
@@ -39,7 +39,12 @@ async def found(call: Call, kind: Kind, ref: str) -> Declared[Document]:
     """The user, team or service account that `ref` means. Raises NotFound for one that the caller may not see."""
 
     def look(memory: Memory, now: Instant) -> Declared[Document]:
-        record = memory.document(kind, ref)
+        try:
+            record = memory.document(kind, ref)
+        except (NotFound, Ambiguous):
+            if call.reach.owner is None:
+                raise
+            raise NotFound(kind.value, ref) from None  # without the names that are like it
         if not may_see(call, record):
             raise NotFound(kind.value, ref)
         return record

@@ -13,6 +13,7 @@ from fairpool.app.records import (
     HistoryQuery,
     KeyUse,
     Kind,
+    Owner,
     Page,
     RequestQuery,
     RequestRecord,
@@ -22,7 +23,7 @@ from fairpool.app.records import (
     TokenRecord,
 )
 from fairpool.core.ids import RequestId
-from fairpool.core.policies import Policy, Profile
+from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.requests import Status
 
 MOST_MATCHES = 10
@@ -164,6 +165,10 @@ class MemoryRequestReader(_Part):
                 and all(not want or want == have for want, have in wanted)
                 and (not query.subject or query.subject in map(str, record.request.subjects))
                 and (not query.pool or (grant.pool == query.pool if grant else could_go(record)))
+                and (
+                    _owned(query.owner, said.created_by, record.request.subjects)
+                    or (query.or_live and not state.status.is_final)
+                )
                 and _carries(said.labels, query.labels)
                 and (query.since is None or said.created_at >= query.since)
                 and (query.until is None or said.created_at < query.until)
@@ -196,10 +201,12 @@ class MemoryRequestReader(_Part):
 class MemoryRunReader(_Part):
     """See `ports.RunReader`."""
 
-    def match(self, ref: str) -> tuple[RunRecord, ...]:
+    def match(self, ref: str, owner: Owner | None = None) -> tuple[RunRecord, ...]:
         """See `ports.RunReader`."""
         with self._lock:
-            runs = self._contents.runs
+            runs = {
+                name: run for name, run in self._contents.runs.items() if _owned(owner, run.created_by, run.subjects)
+            }
             if ref in runs:
                 return (runs[ref],)
             named = [run for run in runs.values() if run.name == ref]
@@ -213,6 +220,7 @@ class MemoryRunReader(_Part):
                 (not query.statuses or run.status in query.statuses)
                 and (not query.name or run.name == query.name)
                 and (not query.user or run.user == query.user)
+                and _owned(query.owner, run.created_by, run.subjects)
                 and _carries(run.labels, query.labels)
                 and (query.since is None or run.created_at >= query.since)
                 and (query.until is None or run.created_at < query.until)
@@ -274,6 +282,10 @@ def _by_prefix(items: Mapping[RequestId, Item] | Mapping[str, Item], prefix: str
         ((key, item) for key, item in items.items() if prefix and key.startswith(prefix)), key=lambda pair: pair[0]
     )[:MOST_MATCHES]
     return tuple(item for _, item in found)
+
+
+def _owned(owner: Owner | None, made_by: str, subjects: tuple[Subject, ...]) -> bool:
+    return owner is None or made_by == owner.made_by or any(str(subject) in owner.subjects for subject in subjects)
 
 
 def _carries(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

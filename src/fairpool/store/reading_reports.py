@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from sqlalchemy import func, select
 
-from fairpool.app.records import HistoryEntry, HistoryQuery, Kind, Page, RunQuery, RunRecord, StepRecord
+from fairpool.app.records import HistoryEntry, HistoryQuery, Kind, Owner, Page, RunQuery, RunRecord, StepRecord
 from fairpool.store import report_rows, schema
 from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
-from fairpool.store.reading_requests import labelled
+from fairpool.store.reading_requests import labelled, owned
 
 _R = schema.runs.c
 _S = schema.steps.c
@@ -24,9 +24,11 @@ class SqlRunReader:
         self._reading = reading
         self._workspace = workspace
 
-    def match(self, ref: str) -> tuple[RunRecord, ...]:
+    def match(self, ref: str, owner: Owner | None = None) -> tuple[RunRecord, ...]:
         """See `ports.RunReader`."""
         mine = select(schema.runs).where(_R.workspace == self._workspace)
+        if owner is not None:
+            mine = mine.where(owned(self._workspace, owner, _R.created_by, _R.subjects))
         by_id, by_name = mine.where(_R.id == ref), mine.where(_R.name == ref).order_by(_R.seq.desc()).limit(1)
         by_prefix = mine.where(begins_with(_R.id, ref)).order_by(_R.id).limit(MOST_MATCHES)
         with self._reading() as connection:
@@ -45,6 +47,8 @@ class SqlRunReader:
             chosen = chosen.where(_R.name == query.name)
         if query.user:
             chosen = chosen.where(_R.user_name == query.user)
+        if query.owner is not None:
+            chosen = chosen.where(owned(self._workspace, query.owner, _R.created_by, _R.subjects))
         for key, value in query.labels.items():
             chosen = chosen.where(labelled(self._workspace, Kind.RUN, _R.id, key, value))
         if query.since is not None:

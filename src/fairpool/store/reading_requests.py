@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, false, func, or_, select, text
 
-from fairpool.app.records import KeyUse, Kind, Page, RequestQuery, RequestRecord
+from fairpool.app.records import KeyUse, Kind, Owner, Page, RequestQuery, RequestRecord
 from fairpool.core.ids import RequestId
 from fairpool.core.policies import Policy, Profile
 from fairpool.core.requests import Status
@@ -108,6 +108,9 @@ class SqlRequestReader:
             yield or_(
                 _C.pool_id == query.pool, and_(_C.grant_sequence.is_(None), self._could_go(connection, query.pool))
             )
+        if query.owner is not None and not (query.or_live and query.statuses and query.statuses <= _LIVE):
+            theirs = owned(self._workspace, query.owner, _C.created_by, _C.subjects)
+            yield or_(theirs, text(schema.LIVE)) if query.or_live else theirs
         for key, value in query.labels.items():
             yield labelled(self._workspace, Kind.REQUEST, _C.id, key, value)
         if query.since is not None:
@@ -115,10 +118,8 @@ class SqlRequestReader:
         if query.until is not None:
             yield _C.created_at < query.until
 
-    def _made_as(self, subject: str) -> ColumnElement[bool]:
-        sets = schema.subject_sets
-        holding = select(sets.c.subjects).where(sets.c.workspace == self._workspace, sets.c.subject == subject)
-        return _C.subjects.in_(holding)
+    def _made_as(self, *subjects: str) -> ColumnElement[bool]:
+        return made_as(self._workspace, _C.subjects, *subjects)
 
     def _could_go(self, connection: Connection, pool_id: str) -> ColumnElement[bool]:
         """That pool, policies and profiles let the request go to the pool, whatever there is room for (S13)."""
@@ -135,6 +136,20 @@ class SqlRequestReader:
             profiles_here = here if offered is None else [name for name in here if not name or name in offered]
             ways.append(and_(self._made_as(str(one.spec.subject)), _C.profile.in_(profiles_here)))
         return and_(_C.wanted_pool.in_(["", pool.name]), or_(false(), *ways))
+
+
+def made_as(workspace: str, column: ColumnElement[str], *subjects: str) -> ColumnElement[bool]:
+    """That something is made as one of these subjects. column: its text of subjects."""
+    sets = schema.subject_sets
+    holding = select(sets.c.subjects).where(sets.c.workspace == workspace, sets.c.subject.in_(subjects))
+    return column.in_(holding)
+
+
+def owned(
+    workspace: str, owner: Owner, made_by: ColumnElement[str], subjects: ColumnElement[str]
+) -> ColumnElement[bool]:
+    """That something is that owner's. made_by, subjects: the columns that tell."""
+    return or_(made_by == owner.made_by, made_as(workspace, subjects, *owner.subjects))
 
 
 def labelled(workspace: str, kind: Kind, object_id: Any, key: str, value: str) -> ColumnElement[bool]:

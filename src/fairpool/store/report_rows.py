@@ -31,6 +31,8 @@ def run_values(run: RunRecord, workspace: str) -> Values:
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "details": codec.dump_document(run.details),
+        "created_by": run.created_by,
+        "subjects": codec.dump_subjects(run.subjects),
     }
 
 
@@ -44,6 +46,8 @@ def run_of(row: Row[Any]) -> RunRecord:
         version=row.version,
         stack=row.stack,
         user=row.user_name,
+        created_by=row.created_by,
+        subjects=codec.load_subjects(row.subjects),
         labels=codec.load_document(row.labels),
         error=row.error,
         created_at=Instant(row.created_at),

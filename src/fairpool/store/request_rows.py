@@ -8,6 +8,7 @@ from typing import Any
 
 from fairpool.app.records import Grant, Lease, RequestRecord, State, Submission
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
+from fairpool.core.policies import Subject
 from fairpool.core.requests import Because, Eviction, Request, Status
 from fairpool.store import codec, schema
 
@@ -119,10 +120,10 @@ def origin_values(request: Request) -> Values:
     }
 
 
-def subject_sets(request: Request, workspace: str) -> Iterator[Values]:
-    """The rows that say which subjects the request's text of subjects is made of."""
-    text = codec.dump_subjects(request.subjects)
-    for subject in set(request.subjects):
+def subject_sets(subjects: tuple[Subject, ...], workspace: str) -> Iterator[Values]:
+    """The rows that say which subjects a text of subjects is made of."""
+    text = codec.dump_subjects(subjects)
+    for subject in set(subjects):
         yield {"workspace": workspace, "subject": str(subject), "subjects": text}
 
 

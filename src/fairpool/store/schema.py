@@ -237,6 +237,8 @@ runs = Table(
     number_column("started_at", null=True),
     number_column("ended_at", null=True),
     json_column("details"),
+    added_text_column("created_by"),
+    added_text_column("subjects"),
     key("runs", "seq"),
     UniqueConstraint("id", "workspace", name="uq_runs_id"),
     Index("ix_runs_name", "name", "seq"),

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Dialect, Table, func, select
 
 from fairpool.app.records import DOCUMENTS, AnyDeclared, Batch, Kind, RequestRecord, State
 from fairpool.core.ids import RequestId
+from fairpool.core.policies import Subject
 from fairpool.store import declared_rows, report_rows, request_rows, schema
 from fairpool.store.constraints import violated
 from fairpool.store.leases import fence, leader_name
@@ -122,7 +123,9 @@ class Writer:
         new = {row["subjects"]: record for row, record in zip(rows, records, strict=True)}
         new = {text: record for text, record in new.items() if text not in self._seen_subjects}
         sets = [
-            values for record in new.values() for values in request_rows.subject_sets(record.request, self._workspace)
+            values
+            for record in new.values()
+            for values in request_rows.subject_sets(record.request.subjects, self._workspace)
         ]
         self._on[schema.subject_sets].add_missing(connection, sets)
         labelled = ((record.id, record.submission.labels) for record in records if record.submission.labels)
@@ -163,7 +166,10 @@ class Writer:
             for request in batch.redirected
         ]
         self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
-        sets = [one for request in batch.redirected for one in request_rows.subject_sets(request, self._workspace)]
+        self._name_subjects(connection, (request.subjects for request in batch.redirected))
+
+    def _name_subjects(self, connection: Connection, named: Iterable[tuple[Subject, ...]]) -> None:
+        sets = [one for subjects in set(named) for one in request_rows.subject_sets(subjects, self._workspace)]
         self._on[schema.subject_sets].add_missing(connection, sets)
 
     @staticmethod
@@ -186,6 +192,7 @@ class Writer:
             seq = self._next_seq(connection, schema.runs)
             rows = [report_rows.run_values(run, self._workspace) | {"seq": seq + i} for i, run in enumerate(batch.runs)]
             self._on[schema.runs].put(connection, rows, by=("workspace", "id"), keep=("seq", "labels"))
+            self._name_subjects(connection, (run.subjects for run in batch.runs))
             self._label(connection, Kind.RUN, ((run.id, run.labels) for run in batch.runs if run.labels))
         if batch.steps:
             seq = self._next_seq(connection, schema.steps)

@@ -27,6 +27,8 @@ class RequestCreate(Body):
         may be left out: the profile says it. So do its defaults of `preemptible`, `max_runtime_s` and `labels`.
     preemptible: whether it may be interrupted; true where neither it nor its profile says (S4).
     subjects: as whom: the component it runs on and whose it is (``team:vision``); ``component:`` may be left off.
+        Whoever the token is of is added, and their teams.
+    team: which of their teams it is made as; all of them if left out.
     pool: the one pool that will do, or None for any. profile: a named demand with pools in order of preference.
     priority: counts only against other requests of the same policy (S23).
     wait_timeout_s: rejected when it waited so long. max_runtime_s: how long it will hold its resources at most.
@@ -39,6 +41,7 @@ class RequestCreate(Body):
     parts: list[Amounts] | None = Field(default=None, max_length=MAX_PARTS)
     node_count: Whole = Field(default=1, ge=1, le=MAX_PARTS)
     subjects: list[str] = Field(default_factory=list, max_length=100)
+    team: str | None = None
     pool: str | None = None
     profile: str | None = None
     preemptible: Flag | None = None
@@ -127,6 +130,7 @@ class RequestView(View):
     queued_at: when it was first queued (a retry keeps that of the request it repeats). ended_at: when it became final.
     demand: the sum over its parts. eviction: set while it is told to let go, and after it had to.
     reasons: why it was rejected, or which right it lost while it waited; why one waits is what ``explain`` says.
+    foreign: it is of others, and only what explains one's own wait is told.
     """
 
     id: str
@@ -156,6 +160,7 @@ class RequestView(View):
     eviction: EvictionView | None = None
     reasons: list[ReasonView] = Field(default_factory=list)
     ended_by: str | None = None
+    foreign: bool = False
 
 
 class BulkItem(View):

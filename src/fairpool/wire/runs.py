@@ -12,13 +12,18 @@ from fairpool.wire.values import RequestStatus, RunStatus
 
 
 class RunCreate(Body):
-    """A run begins. kind: ``pipeline`` or ``command``. stack: by name or id; None for the active one."""
+    """A run begins. kind: ``pipeline`` or ``command``. stack: by name or id; None for the active one.
+
+    user: whose it is, where the token is nobody's in particular; else it is the token's owner's. team: as which of the
+    owner's teams; as all of them if left out.
+    """
 
     name: Line
     kind: Line = "pipeline"
     stack: str | None = None
     labels: Labels = Field(default_factory=dict, max_length=64)
     user: Line = ""
+    team: str | None = None
 
 
 class RunUpdate(Body):

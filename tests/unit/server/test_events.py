@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from fairpool.server.events import READ_AT_ONCE, encoded, stream
+from fairpool.server.events import READ_AT_ONCE, News, encoded, stream
 from fairpool.server.watching import Watch
 from fairpool.wire.events import Event
 
@@ -21,9 +20,15 @@ class History:
 
     def __init__(self, *events: Event) -> None:
         self.events = list(events)
+        self.hidden: set[int] = set()
+        self.is_closed = False
 
-    async def read(self, after: int, limit: int) -> Sequence[Event]:
-        return [found for found in self.events if found.id > after][:limit]
+    async def read(self, after: int, limit: int) -> News | None:
+        if self.is_closed:
+            return None
+        read = [found for found in self.events if found.id > after]
+        told = [found for found in read[:limit] if found.id not in self.hidden]
+        return News(told, read[:limit][-1].id if read else after, more=len(read) > limit)
 
 
 async def some(history: History, watch: Watch, count: int, *, after: int = 0) -> list[bytes]:
@@ -77,3 +82,19 @@ def test_the_stream_ends_when_the_server_stops() -> None:
         return await some(History(event(1)), watch, 99)
 
     assert asyncio.run(story())[1:] == [encoded(event(1))]
+
+
+def test_what_is_not_for_the_reader_is_passed_over() -> None:
+    history = History(event(1), event(2), event(3))
+    history.hidden = {1, 2}
+    _, told = asyncio.run(some(history, Watch(), 2))
+    assert told == encoded(event(3))
+
+
+def test_the_stream_ends_for_a_reader_who_may_read_no_more() -> None:
+    async def story() -> list[bytes]:
+        history = History(event(1))
+        history.is_closed = True
+        return [text async for text in stream(history.read, Watch(), after=0)]
+
+    assert asyncio.run(story()) == [b"id: 0\nretry: 1000\n\n"]

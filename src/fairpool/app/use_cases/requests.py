@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fairpool.app.errors import Ambiguous, AppError, Conflict, NotFound
+from fairpool.app.authz import EVERYTHING, OWNER, Principal, Reach
+from fairpool.app.errors import Ambiguous, AppError, Conflict, KeyReused, NotFound
 from fairpool.app.leases import DEFAULT_LEASE_S
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader
 from fairpool.app.records import Document, Kind, Lease, RequestQuery, RequestRecord, State, Submission
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases.asking import made_as
 from fairpool.app.use_cases.components import LOCAL, check_component
 from fairpool.app.use_cases.demands import with_step_slot
 from fairpool.app.use_cases.keys import fingerprint, used_for
@@ -30,13 +32,15 @@ class Ask:
     """What is asked for, as it arrived.
 
     demand: None where the profile says it, `node_count` times. pool, profile: by name, id or prefix. subjects: as whom
-    (S13); the local orchestrator where there are none. preemptible: None where nothing is said: as the profile has it,
-    else true (S4). retry_of: the preempted request that this one repeats (S24).
+    (S13), besides who asks; the local orchestrator where nobody is named. team: as which of the asker's teams.
+    preemptible: None where nothing is said: as the profile has it, else true (S4). retry_of: the preempted request that
+    this one repeats (S24).
     """
 
     demand: Demand | None
     node_count: int = 1
     subjects: tuple[Subject, ...] = ()
+    team: str = ""
     pool: str = ""
     profile: str = ""
     preemptible: bool | None = None
@@ -53,17 +57,17 @@ class Ask:
     details: Document = field(default_factory=dict)
 
 
-def submit(tx: Transaction, ask: Ask, *, actor: str = "") -> Answer:
+def submit(tx: Transaction, ask: Ask, *, caller: Principal = OWNER) -> Answer:
     """A request joins the queue; the answer tells what became of it in the same round.
 
-    Raises NotFound (pool, profile, component, retried request), KeyReused, Conflict, InvalidInput.
+    Raises NotFound (pool, profile, component, retried request), KeyReused, Conflict, InvalidInput, NotAllowed.
     """
     if ask.idempotency_key:
         made = used_for(tx, Kind.REQUEST, ask.idempotency_key, ask)
         if made is not None:
-            return lambda: get(tx.memory, tx.reader, made)
+            return _made_before(tx, made, ask.idempotency_key)
     given, ask = ask, with_defaults(tx.memory, ask)
-    request = build(tx.memory, tx.reader, ask, RequestId(tx.ids.new(Kind.REQUEST)), tx.now)
+    request = build(tx.memory, tx.reader, ask, RequestId(tx.ids.new(Kind.REQUEST)), tx.now, caller)
     tx.apply(ev.Submitted(request=request))
     if ask.idempotency_key:
         tx.use_key(Kind.REQUEST, ask.idempotency_key, request.id, fingerprint(given))
@@ -72,7 +76,7 @@ def submit(tx: Transaction, ask: Ask, *, actor: str = "") -> Answer:
             request=request,
             submission=Submission(
                 created_at=tx.now,
-                created_by=actor or tx.actor,
+                created_by=tx.actor,
                 name=ask.name,
                 run=ask.run,
                 step=ask.step,
@@ -89,14 +93,14 @@ def submit(tx: Transaction, ask: Ask, *, actor: str = "") -> Answer:
 
 
 def submit_many(
-    tx: Transaction, asks: Sequence[Ask | AppError | CoreError]
+    tx: Transaction, asks: Sequence[Ask | AppError | CoreError], *, caller: Principal = OWNER
 ) -> Callable[[], list[RequestRecord | AppError | CoreError]]:
     """Many at once; each succeeds or fails for itself. Errors among `asks` are those found while reading them."""
     answers: list[Answer | AppError | CoreError] = []
     for ask in asks:
         if isinstance(ask, Ask):
             try:
-                answers.append(submit(tx, ask))
+                answers.append(submit(tx, ask, caller=caller))
             except (AppError, CoreError) as error:
                 answers.append(error)
         else:
@@ -119,15 +123,24 @@ def with_defaults(memory: Memory, ask: Ask) -> Ask:
     )
 
 
-def build(memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Instant) -> Request:
+def _made_before(tx: Transaction, request: str, key: str) -> Answer:
+    """What the key made. It is the caller's own: of others' keys nobody learns what they made."""
+    if get(tx.memory, tx.reader, request).submission.created_by != tx.actor:
+        raise KeyReused(key)
+    return lambda: get(tx.memory, tx.reader, request)
+
+
+def build(
+    memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Instant, caller: Principal = OWNER
+) -> Request:
     """The core's request: names resolved, the step slot added (S1), the place of a retry kept (S24)."""
     profile = memory.profile(ask.profile) if ask.profile else None
     pool = memory.pool(ask.pool) if ask.pool else None
-    subjects = ask.subjects or (Subject(SubjectKind.COMPONENT, LOCAL),)
+    subjects = made_as(memory, caller, ask.subjects or (Subject(SubjectKind.COMPONENT, LOCAL),), ask.team)
     for subject in subjects:
         check_component(memory, subject)
     assert ask.demand is not None, "said, or taken from the profile, whose absence the reading of the body refuses"
-    queued_at = _place_of_retried(memory, reader, ask, subjects) if ask.retry_of else memory.next_arrival(now)
+    queued_at = _place_of_retried(memory, reader, ask, subjects, caller) if ask.retry_of else memory.next_arrival(now)
     return Request(
         id=request,
         subjects=subjects,
@@ -153,11 +166,18 @@ def own_wait_timeout_s(record: RequestRecord) -> int | None:
     return None if timeout_s is None else timeout_s - _since_s(record.request.queued_at, record.submission.created_at)
 
 
-def _place_of_retried(memory: Memory, reader: Reader, ask: Ask, subjects: tuple[Subject, ...]) -> Instant:
+def _place_of_retried(
+    memory: Memory, reader: Reader, ask: Ask, subjects: tuple[Subject, ...], caller: Principal
+) -> Instant:
     old = get(memory, reader, ask.retry_of)
+    if old.submission.created_by == caller.actor and caller.subject is not None:
+        # Its maker may have joined or left teams meanwhile; what it runs on stays.
+        same = _components(old.request.subjects) == _components(subjects)
+    else:
+        same = old.request.subjects == subjects
     if old.status is not Status.PREEMPTED:
         raise Conflict(f"request {old.id} is {old.status}: only a preempted one can be repeated with its place kept")
-    if old.request.subjects != subjects:
+    if not same:
         raise Conflict(f"request {old.id} was made as {', '.join(map(str, old.request.subjects))}: a retry is, too")
     taken = memory.retries.get(old.id)
     if taken is None:
@@ -168,18 +188,33 @@ def _place_of_retried(memory: Memory, reader: Reader, ask: Ask, subjects: tuple[
     return old.request.queued_at
 
 
-def cancel(tx: Transaction, ref: str, *, reason: str = "") -> Answer:
-    """A request is withdrawn, or what it holds is let go of. Twice is the same as once."""
-    return _finish(tx, ref, Status.CANCELLED, reason or "cancelled")
+def _components(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
+    return tuple(subject for subject in subjects if subject.kind is SubjectKind.COMPONENT)
 
 
-def release(tx: Transaction, ref: str, *, reason: str = "") -> Answer:
-    """The owner lets go; an operator may do it by force. Twice is the same as once."""
-    return _finish(tx, ref, Status.RELEASED, reason or "released")
+def cancel(tx: Transaction, ref: str, *, reason: str = "", reach: Reach = EVERYTHING) -> Answer:
+    """A request is withdrawn, or what it holds is let go of. Twice is the same as once. Raises NotAllowed."""
+    return _finish(tx, ref, Status.CANCELLED, reason or "cancelled", reach)
 
 
-def _finish(tx: Transaction, ref: str, how: Status, cause: str) -> Answer:
+def release(tx: Transaction, ref: str, *, reason: str = "", reach: Reach = EVERYTHING) -> Answer:
+    """The owner lets go; an operator may do it by force. Twice is the same as once. Raises NotAllowed."""
+    return _finish(tx, ref, Status.RELEASED, reason or "released", reach)
+
+
+def is_within(record: RequestRecord, reach: Reach) -> bool:
+    """Whether the caller may do with the request what the route is for."""
+    return reach.covers(record.submission.created_by, record.request.subjects)
+
+
+def check_within(record: RequestRecord, reach: Reach) -> None:
+    """Raise NotAllowed where the caller may not."""
+    reach.check(f"request {record.id}", record.submission.created_by, record.request.subjects)
+
+
+def _finish(tx: Transaction, ref: str, how: Status, cause: str, reach: Reach) -> Answer:
     record = get(tx.memory, tx.reader, ref)
+    check_within(record, reach)
     if record.id not in tx.memory.live:
         # What was being evicted ends as preempted however it lets go: asking again finds it so.
         if record.status in (how, Status.PREEMPTED):
@@ -192,21 +227,23 @@ def _finish(tx: Transaction, ref: str, how: Status, cause: str) -> Answer:
 
 
 def renew(
-    tx: Transaction, requests: Sequence[str], *, length_s: int | None = None
+    tx: Transaction, requests: Sequence[str], *, length_s: int | None = None, reach: Reach = EVERYTHING
 ) -> Callable[[], tuple[list[RequestRecord], list[str]]]:
-    """Renew leases (S35); answers with what the owners must know, and which requests do not exist."""
+    """Renew leases (S35); answers with what the owners must know, and which requests do not exist. Those of others
+    do not, for the caller."""
     found: list[RequestRecord] = []
     finals: list[str] = []
     for request in requests:
         record = tx.memory.live.get(RequestId(request))
-        if record is None:
+        if record is None or not is_within(record, reach):
             finals.append(request)
             continue
         lease = tx.memory.leases.renew(record.id, tx.now, length_s)
         if lease is not None:
             record = tx.memory.live[record.id] = replace(record, lease=lease)
         found.append(record)
-    ended = tx.reader.requests.get(finals) if finals else {}
+    known = tx.reader.requests.get(finals) if finals else {}
+    ended = {request: record for request, record in known.items() if is_within(record, reach)}
     found.extend(ended.values())
     return lambda: (
         [tx.memory.record(record.id) or record for record in found],
@@ -239,13 +276,14 @@ def _known(memory: Memory, request: RequestId) -> RequestRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """An explanation with the records of those that it mentions."""
+    """An explanation with the records of those that it mentions. nameless: which of them are not to be named."""
 
     explanation: core_explain.Explanation
     record: RequestRecord | None
     mentioned: Mapping[RequestId, RequestRecord]
     pool_names: Mapping[str, str]
     policy_subjects: Mapping[str, str]
+    nameless: frozenset[RequestId] = frozenset()
 
 
 def explain(memory: Memory, now: Instant, record: RequestRecord) -> Explained:
@@ -259,9 +297,9 @@ def explain(memory: Memory, now: Instant, record: RequestRecord) -> Explained:
     return explained_with(memory, explanation, record)
 
 
-def check(memory: Memory, reader: Reader, now: Instant, ask: Ask) -> Explained:
+def check(memory: Memory, reader: Reader, now: Instant, ask: Ask, caller: Principal = OWNER) -> Explained:
     """Whether a request would run, when, and why not, without submitting it."""
-    request = build(memory, reader, with_defaults(memory, ask), RequestId("check"), now)
+    request = build(memory, reader, with_defaults(memory, ask), RequestId("check"), now, caller)
     return explained_with(memory, core_explain.check(memory.world, request, now), None)
 
 

@@ -24,20 +24,23 @@ def _result(memory: Memory, now: Instant, renewed: Renewed) -> LeaseBulkResult:
 
 
 async def _renew(call: Call) -> Response:
-    body, ref = await call.body(LeaseRenew, optional=True), call.path["id"]
-    result = await decided(call, lambda tx: requests.renew(tx, [ref], length_s=body.lease_s), _result)
+    body, ref, reach = await call.body(LeaseRenew, optional=True), call.path["id"], call.reach
+    result = await decided(call, lambda tx: requests.renew(tx, [ref], length_s=body.lease_s, reach=reach), _result)
     if result.missing:
         # Owners renew by id, which the scheduler knows; a prefix is for people, and looked up.
         found = await reading(call, lambda reader: requests.find(reader, ref))
-        result = await decided(call, lambda tx: requests.renew(tx, [found.id], length_s=body.lease_s), _result)
+        requests.check_within(found, reach)
+        result = await decided(
+            call, lambda tx: requests.renew(tx, [found.id], length_s=body.lease_s, reach=reach), _result
+        )
     if not result.items:
         raise NotFound("request", ref)
     return present(result.items[0])
 
 
 async def _bulk(call: Call) -> Response:
-    body = await call.body(LeaseBulkRenew)
-    return present(await decided(call, lambda tx: requests.renew(tx, body.requests), _result))
+    body, reach = await call.body(LeaseBulkRenew), call.reach
+    return present(await decided(call, lambda tx: requests.renew(tx, body.requests, reach=reach), _result))
 
 
 ENDPOINTS = {

@@ -12,7 +12,7 @@ from fairpool.app.use_cases import policies
 from fairpool.core.amounts import amount
 from fairpool.core.ids import Instant
 from fairpool.core.policies import Policy, Subject
-from fairpool.server import incoming, lookups
+from fairpool.server import concerns, incoming, lookups
 from fairpool.server.bodies import policy_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, created, decided
@@ -27,8 +27,9 @@ async def _list(call: Call) -> Response:
     subject = None if text is None else incoming.at("subject", Subject.parse, text)
 
     def ask(memory: Memory, now: Instant) -> Page[PolicyView]:
-        wanted = None if pool is None else memory.pool(pool).spec.id
-        found = [cast("Declared[Policy]", record) for record in memory.all(Kind.POLICY)]
+        reach = call.reach
+        wanted = None if pool is None else concerns.found(memory, Kind.POOL, pool, reach).id
+        found = [cast("Declared[Policy]", record) for record in concerns.chosen(memory, Kind.POLICY, reach)]
         found = [record for record in found if wanted is None or record.spec.pool == wanted]
         found = [record for record in found if subject is None or record.spec.subject == subject]
         page = lookups.page_of(found, call)
@@ -48,7 +49,11 @@ async def _create(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    view = await asked(call, lambda memory, now: policy_view(memory, now, memory.policy(call.path["id"])))
+    def ask(memory: Memory, now: Instant) -> PolicyView:
+        found = concerns.found(memory, Kind.POLICY, call.path["id"], call.reach)
+        return policy_view(memory, now, cast("Declared[Policy]", found))
+
+    view = await asked(call, ask)
     return present(view, version=view.version)
 
 

@@ -12,7 +12,7 @@ from fairpool.app.records import Declared, Kind
 from fairpool.app.use_cases import pools
 from fairpool.core.ids import Instant
 from fairpool.core.pools import Node, NodeState, Ordering, Placement, Pool
-from fairpool.server import incoming, lookups
+from fairpool.server import concerns, incoming, lookups, redaction
 from fairpool.server.bodies import pool_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, created, decided
@@ -24,7 +24,7 @@ from fairpool.wire.pools import NodeUpdate, PoolCreate, PoolDeletion, PoolUpdate
 
 async def _list(call: Call) -> Response:
     def ask(memory: Memory, now: Instant) -> Page[PoolView]:
-        page = lookups.page_of(memory.all(Kind.POOL), call)
+        page = lookups.page_of(concerns.chosen(memory, Kind.POOL, call.reach), call)
         items = [pool_view(memory, now, cast("Declared[Pool]", record), whole=False) for record in page.items]
         return Page[PoolView](items=items, next_cursor=lookups.next_cursor(page))
 
@@ -41,7 +41,11 @@ async def _create(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    view = await asked(call, lambda memory, now: pool_view(memory, now, memory.pool(call.path["ref"])))
+    def ask(memory: Memory, now: Instant) -> PoolView:
+        found = concerns.found(memory, Kind.POOL, call.path["ref"], call.reach)
+        return redaction.pool(pool_view(memory, now, cast("Declared[Pool]", found)), call.reach)
+
+    view = await asked(call, ask)
     return present(view, version=view.version)
 
 

@@ -12,7 +12,7 @@ from fairpool.app.use_cases import profiles
 from fairpool.app.use_cases.profiles import Defaults
 from fairpool.core.ids import Instant
 from fairpool.core.policies import Profile
-from fairpool.server import incoming, lookups
+from fairpool.server import concerns, incoming, lookups
 from fairpool.server.bodies import defaults_of, profile_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, created, decided
@@ -45,7 +45,7 @@ def defaults_view(defaults: Defaults) -> ProfileDefaultsView:
 
 async def _list(call: Call) -> Response:
     def ask(memory: Memory, now: Instant) -> Page[ProfileView]:
-        page = lookups.page_of(memory.all(Kind.PROFILE), call)
+        page = lookups.page_of(concerns.chosen(memory, Kind.PROFILE, call.reach), call)
         items = [_view(memory, now, cast("Declared[Profile]", record)) for record in page.items]
         return Page[ProfileView](items=items, next_cursor=lookups.next_cursor(page))
 
@@ -65,7 +65,11 @@ async def _create(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    view = await asked(call, lambda memory, now: _view(memory, now, memory.profile(call.path["ref"])))
+    def ask(memory: Memory, now: Instant) -> ProfileView:
+        found = concerns.found(memory, Kind.PROFILE, call.path["ref"], call.reach)
+        return _view(memory, now, cast("Declared[Profile]", found))
+
+    view = await asked(call, ask)
     return present(view, version=view.version)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from fairpool.app.authz import Principal, Role
+from fairpool.app.authz import Principal, Reach, Role
 from fairpool.app.memory import Memory
 from fairpool.app.records import RequestQuery
 from fairpool.app.sentences import names_of
@@ -93,7 +93,7 @@ async def _get(call: Call) -> Response:
     theirs = [record.id for record in page.items if subject in record.request.subjects]
 
     def ask(memory: Memory, now: Instant) -> QueueDescription:
-        return _description(memory, now, queues.find(memory, principal, owner, profile), theirs)
+        return _description(memory, now, queues.find(memory, principal, owner, profile), theirs, call.reach)
 
     return present(await asked(call, ask))
 
@@ -104,9 +104,11 @@ def _whose(principal: Principal, subject: Subject) -> Subject:
     return subject if principal.subject is None or runs_things else principal.subject
 
 
-def _description(memory: Memory, now: Instant, queue: Queue, requests: list[RequestId]) -> QueueDescription:
+def _description(
+    memory: Memory, now: Instant, queue: Queue, requests: list[RequestId], reach: Reach
+) -> QueueDescription:
     following = queues.next_in(memory, now, queue)
-    checked = None if following is None else check_view(following)
+    checked = None if following is None else check_view(following, reach)
     return QueueDescription(
         **_view(memory, queue).model_dump(),
         next=None if checked is None else checked.verdict,

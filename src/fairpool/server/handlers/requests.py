@@ -8,15 +8,16 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
-from fairpool.app.errors import AppError
+from fairpool.app.authz import Reach
+from fairpool.app.errors import AppError, NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.records import Kind, RequestQuery, RequestRecord
-from fairpool.app.use_cases import requests
+from fairpool.app.use_cases import requests, runs
 from fairpool.core.errors import CoreError, InvalidInput
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.policies import Subject
 from fairpool.core.requests import Status
-from fairpool.server import incoming, lookups
+from fairpool.server import incoming, lookups, redaction
 from fairpool.server.calls import Call, invalid
 from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
@@ -57,6 +58,7 @@ def ask_of(body: RequestCreate, *, key: str | None = None) -> requests.Ask:
         demand=incoming.demand(body),
         node_count=body.node_count,
         subjects=incoming.subjects("subjects", body.subjects),
+        team="" if body.team is None else incoming.name("team", body.team, what="team"),
         pool=body.pool or "",
         profile=body.profile or "",
         preemptible=body.preemptible,
@@ -78,7 +80,9 @@ async def _create(call: Call) -> Response:
     ask = ask_of(await call.body(RequestCreate), key=key)
     if dry_run:
         return await _checked(call, ask)
-    view = await decided(call, lambda tx: requests.submit(tx, ask), request_view)
+    await _check_run(call, [ask])
+    caller = call.principal
+    view = await decided(call, lambda tx: requests.submit(tx, ask, caller=caller), request_view)
     if view.status is RequestStatus.ALLOCATED:
         call.services.metrics.observe("fairpool_grant_latency_seconds", call.age_s, call.principal.workspace)
     if wait_s and view.status is RequestStatus.QUEUED:
@@ -106,7 +110,17 @@ async def _bulk(call: Call) -> Response:
             ]
         )
 
-    return present(await decided(call, lambda tx: requests.submit_many(tx, asks), presented))
+    await _check_run(call, [ask for ask in asks if isinstance(ask, requests.Ask)])
+    caller = call.principal
+    return present(await decided(call, lambda tx: requests.submit_many(tx, asks, caller=caller), presented))
+
+
+async def _check_run(call: Call, asks: Sequence[requests.Ask]) -> None:
+    """A request is shown with the run that it names: nobody gets into the runs of others. Raises NotFound."""
+    reach, named = call.reach, {ask.run for ask in asks if ask.run}
+    if named and reach.owner is not None:
+        for run in named:
+            await reading(call, lambda reader, run=run: runs.find_run(reader, run, reach))  # type: ignore[misc]
 
 
 def _problem_of(error: AppError | CoreError) -> Problem:
@@ -121,7 +135,12 @@ async def _check(call: Call) -> Response:
 
 async def _checked(call: Call, ask: requests.Ask) -> Response:
     reader = call.services.reader
-    return present(await asked(call, lambda memory, now: check_view(requests.check(memory, reader, now, ask))))
+    caller, reach = call.principal, call.reach
+
+    def check(memory: Memory, now: Instant) -> CheckResult:
+        return check_view(requests.check(memory, reader, now, ask, caller), reach)
+
+    return present(await asked(call, check))
 
 
 async def _list(call: Call) -> Response:
@@ -130,17 +149,24 @@ async def _list(call: Call) -> Response:
     page = await reading(
         call, lambda reader: reader.requests.page(query, cursor=cursor, limit=limit, oldest_first=oldest_first)
     )
-    views = await asked(call, lambda memory, now: request_views(memory, page.items))
+    views = await asked(call, lambda memory, now: _views(memory, page.items, call.reach))
     return present(Page[RequestView](items=views, next_cursor=lookups.next_cursor(page)))
+
+
+def _views(memory: Memory, records: Sequence[RequestRecord], reach: Reach) -> list[RequestView]:
+    views = request_views(memory, records)
+    return [redaction.request(view, record, reach) for view, record in zip(views, records, strict=True)]
 
 
 async def _query(call: Call) -> RequestQuery:
     pool, run, subject = call.text("pool"), call.text("run"), call.text("subject")
+    # What is not told of others' requests must not be found out by asking for it either.
+    is_open = not any(call.texts(name) for name in ("run", "subject", "profile", "name", "label"))
     pool_id = run_id = ""
     if pool is not None:
         pool_id = (await reading(call, lambda reader: lookups.declared(reader, Kind.POOL, pool))).id
     if run is not None:
-        run_id = (await reading(call, lambda reader: lookups.run(reader, run))).id
+        run_id = (await reading(call, lambda reader: runs.find_run(reader, run, call.reach))).id
     return RequestQuery(
         statuses=_statuses(call),
         pool=pool_id,
@@ -149,6 +175,8 @@ async def _query(call: Call) -> RequestQuery:
         profile=call.text("profile") or "",
         name=call.text("name") or "",
         labels=lookups.labels_of(call),
+        owner=call.reach.owner,
+        or_live=is_open,
     )
 
 
@@ -177,17 +205,23 @@ async def _get(call: Call) -> Response:
 
 
 async def _look(call: Call, ref: str) -> RequestView:
-    """A request as it is now, by id or unique prefix."""
+    """A request as it is now, by id or unique prefix. Of others only live ones are there for the caller."""
+    reach = call.reach
+
+    def show(memory: Memory, now: Instant, record: RequestRecord) -> RequestView:
+        if record.status.is_final and not requests.is_within(record, reach):
+            raise NotFound("request", ref)
+        return redaction.request(request_view(memory, now, record), record, reach)
 
     def live(memory: Memory, now: Instant) -> RequestView | None:
         record = memory.live.get(RequestId(ref))
-        return None if record is None else request_view(memory, now, record)
+        return None if record is None else show(memory, now, record)
 
     view = await asked(call, live)
     if view is not None:
         return view
     record = await reading(call, lambda reader: requests.find(reader, ref))
-    return await asked(call, lambda memory, now: request_view(memory, now, memory.live.get(record.id) or record))
+    return await asked(call, lambda memory, now: show(memory, now, memory.live.get(record.id) or record))
 
 
 async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int | None = None) -> RequestView:
@@ -209,25 +243,26 @@ async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int
 
 
 async def _explain(call: Call) -> Response:
-    reader, ref = call.services.reader, call.path["id"]
+    reader, reach, ref = call.services.reader, call.reach, call.path["id"]
     record = await reading(call, lambda reader: requests.find(reader, ref))
+    requests.check_within(record, reach)
 
     def explained(memory: Memory, now: Instant) -> Explanation:
-        return explanation_view(requests.explain(memory, now, requests.get(memory, reader, record.id)))
+        return explanation_view(requests.explain(memory, now, requests.get(memory, reader, record.id)), reach)
 
     return present(await asked(call, explained))
 
 
 async def _cancel(call: Call) -> Response:
-    body, ref = await call.body(RequestCancel, optional=True), call.path["id"]
-    view = await decided(call, lambda tx: requests.cancel(tx, ref, reason=body.reason), request_view)
+    body, ref, reach = await call.body(RequestCancel, optional=True), call.path["id"], call.reach
+    view = await decided(call, lambda tx: requests.cancel(tx, ref, reason=body.reason, reach=reach), request_view)
     return present(view, version=view.version)
 
 
 async def _release(call: Call) -> Response:
-    body, ref = await call.body(RequestRelease, optional=True), call.path["id"]
+    body, ref, reach = await call.body(RequestRelease, optional=True), call.path["id"], call.reach
     reason = body.reason or ("released by force" if body.force else "")
-    view = await decided(call, lambda tx: requests.release(tx, ref, reason=reason), request_view)
+    view = await decided(call, lambda tx: requests.release(tx, ref, reason=reason, reach=reach), request_view)
     return present(view, version=view.version)
 
 

@@ -11,7 +11,7 @@ from fairpool.app.records import RequestQuery, RequestRecord, RunQuery, RunRecor
 from fairpool.app.records import RunStatus as Status
 from fairpool.app.use_cases import runs
 from fairpool.core.ids import Instant
-from fairpool.server import lookups, outgoing
+from fairpool.server import incoming, lookups, outgoing
 from fairpool.server.calls import Call
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.lookups import acted, reading
@@ -25,7 +25,7 @@ _ATTEMPTS_READ = 1_000
 
 
 async def _list(call: Call) -> Response:
-    query = RunQuery(labels=lookups.labels_of(call))
+    query = RunQuery(labels=lookups.labels_of(call), owner=call.reach.owner)
     cursor, limit = lookups.cursor_of(call), call.page_size
 
     def read(reader: Reader) -> Page[RunView]:
@@ -39,16 +39,24 @@ async def _list(call: Call) -> Response:
 
 async def _create(call: Call) -> Response:
     body, key = await call.body(RunCreate), call.idempotency_key
-    new = runs.NewRun(name=body.name, kind=body.kind, stack=body.stack or "", user=body.user, labels=body.labels)
-    made = await acted(call, lambda tx: runs.create_run(tx, new, idempotency_key=key or ""))
+    new = runs.NewRun(
+        name=body.name,
+        kind=body.kind,
+        stack=body.stack or "",
+        user=body.user,
+        team="" if body.team is None else incoming.name("team", body.team, what="team"),
+        labels=body.labels,
+    )
+    caller = call.principal
+    made = await acted(call, lambda tx: runs.create_run(tx, new, idempotency_key=key or "", caller=caller))
     return _presented(made, status=201)
 
 
 async def _get(call: Call) -> Response:
-    ref, now = call.path["ref"], call.services.clock.now()
+    ref, now, reach = call.path["ref"], call.services.clock.now(), call.reach
 
     def read(reader: Reader) -> RunView:
-        run = runs.find_run(reader, ref)
+        run = runs.find_run(reader, ref, reach)
         attempts = _attempts(reader, RequestQuery(run=run.id))
         steps = [_step(step, attempts.get(step.id, ()), now) for step in reader.runs.steps(run.id)]
         counts = reader.runs.step_counts([run.id]).get(run.id, {})
@@ -59,14 +67,15 @@ async def _get(call: Call) -> Response:
 
 
 async def _update(call: Call) -> Response:
-    body, ref = await call.body(RunUpdate), call.path["ref"]
+    body, ref, reach = await call.body(RunUpdate), call.path["ref"], call.reach
     status = _status(body.status)
-    changed = await acted(call, lambda tx: runs.update_run(tx, ref, status=status, error=body.error))
+    changed = await acted(call, lambda tx: runs.update_run(tx, ref, status=status, error=body.error, reach=reach))
     return _presented(changed)
 
 
 async def _create_step(call: Call) -> Response:
-    body, ref, key = await call.body(StepCreate), call.path["ref"], call.idempotency_key
+    body, ref, reach = await call.body(StepCreate), call.path["ref"], call.reach
+    key = call.idempotency_key or ""
     new = runs.NewStep(
         name=body.name,
         index=body.index,
@@ -74,16 +83,16 @@ async def _create_step(call: Call) -> Response:
         log=body.log,
         details={"settings": {key: plain_amount(value) for key, value in body.settings.items()}},
     )
-    made = await acted(call, lambda tx: runs.create_step(tx, ref, new, idempotency_key=key or ""))
+    made = await acted(call, lambda tx: runs.create_step(tx, ref, new, idempotency_key=key, reach=reach))
     view = _step(made, (), call.services.clock.now())
     return present(view, status=201, version=view.version, location=f"steps/{view.id}")
 
 
 async def _get_step(call: Call) -> Response:
-    ref, now = call.path["id"], call.services.clock.now()
+    ref, now, reach = call.path["id"], call.services.clock.now(), call.reach
 
     def read(reader: Reader) -> StepView:
-        step = runs.find_step(reader, ref)
+        step = runs.find_step(reader, ref, reach)
         return _step(step, _attempts(reader, RequestQuery(step=step.id)).get(step.id, ()), now)
 
     view = await reading(call, read)
@@ -91,7 +100,7 @@ async def _get_step(call: Call) -> Response:
 
 
 async def _update_step(call: Call) -> Response:
-    body, ref = await call.body(StepUpdate), call.path["id"]
+    body, ref, reach = await call.body(StepUpdate), call.path["id"], call.reach
     change = runs.StepChange(
         status=_status(body.status),
         request=body.request,
@@ -100,7 +109,7 @@ async def _update_step(call: Call) -> Response:
         error=body.error,
         checkpoint=body.checkpoint,
     )
-    changed = await acted(call, lambda tx: runs.update_step(tx, ref, change))
+    changed = await acted(call, lambda tx: runs.update_step(tx, ref, change, reach=reach))
     view = _step(changed, (), call.services.clock.now())
     return present(view, version=view.version)
 

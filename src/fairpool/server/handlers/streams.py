@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from fairpool.app.authz import Reach
+from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.ports import Reader
 from fairpool.app.records import HistoryQuery, Kind
-from fairpool.server import events, lookups, outgoing
+from fairpool.app.use_cases import requests
+from fairpool.server import events, lookups, outgoing, remembering
 from fairpool.server.calls import Call, invalid
+from fairpool.server.concerns import Concerns
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.lookups import reading
-from fairpool.wire.events import Event, HistoryEntry
+from fairpool.server.problems import Refused
+from fairpool.wire.events import HistoryEntry
 from fairpool.wire.pages import Page
 
 
@@ -24,7 +29,9 @@ async def _list(call: Call) -> Response:
     if after is None:
         return await _page(call, query)
     cursor = lookups.cursor_of(call) or after
-    page = await reading(call, lambda reader: reader.history.page(query, cursor=cursor, limit=call.page_size))
+    page = await reading(
+        call, lambda reader: remembering.page(reader, query, call.reach, cursor=cursor, limit=call.page_size)
+    )
     items = [outgoing.history(entry) for entry in page.items]
     return present(Page[HistoryEntry](items=items, next_cursor=lookups.next_cursor(page)))
 
@@ -34,7 +41,7 @@ async def _page(call: Call, query: HistoryQuery) -> Response:
     cursor = lookups.cursor_of(call)
 
     def read(reader: Reader) -> Page[HistoryEntry]:
-        page = reader.history.page(query, cursor=cursor, limit=call.page_size, newest_first=True)
+        page = remembering.page(reader, query, call.reach, cursor=cursor, limit=call.page_size, newest_first=True)
         items = [outgoing.history(entry) for entry in page.items]
         return Page[HistoryEntry](items=items, next_cursor=lookups.next_cursor(page))
 
@@ -58,13 +65,24 @@ async def of_vault(call: Call) -> Response:
 
 async def of_request(call: Call) -> Response:
     """The history of one request, newest first."""
-    found = await reading(call, lambda reader: lookups.request_id(reader, call.path["id"]))
-    return await _page(call, HistoryQuery(kind=Kind.REQUEST, object=found))
+    found = await reading(call, lambda reader: requests.find(reader, call.path["id"]))
+    requests.check_within(found, call.reach)
+    return await _page(call, HistoryQuery(kind=Kind.REQUEST, object=found.id))
 
 
 async def _of_declared(call: Call, kind: Kind, ref: str) -> Response:
-    found = await reading(call, lambda reader: lookups.declared(reader, kind, ref))
-    return await _page(call, HistoryQuery(kind=kind, object=found.id))
+    def find(reader: Reader) -> str:
+        try:
+            found = lookups.declared(reader, kind, ref)
+        except (NotFound, Ambiguous):
+            if call.reach.owner is None:
+                raise
+            raise NotFound(kind.value, ref) from None
+        if not Concerns(reader.declared.all, call.reach).include(found):
+            raise NotFound(kind.value, ref)
+        return found.id
+
+    return await _page(call, HistoryQuery(kind=kind, object=await reading(call, find)))
 
 
 async def _events(call: Call) -> Response:
@@ -75,9 +93,18 @@ async def _events(call: Call) -> Response:
         after = await reading(call, lambda reader: reader.history.last_seq())
     query = HistoryQuery(kind=kind, object=wanted or "", run=run or "")
 
-    async def read(after: int, limit: int) -> Sequence[Event]:
-        page = await asyncio.to_thread(reader.history.page, query, cursor=after, limit=limit)
-        return [outgoing.event(entry) for entry in page.items]
+    def look(after: int, limit: int, reach: Reach) -> events.News:
+        page = reader.history.page(query, cursor=after, limit=limit)
+        found = remembering.readable(reader, page.items, reach)
+        last = page.items[-1].seq if page.items else after
+        return events.News([outgoing.event(entry) for entry in found], last, more=page.next is not None)
+
+    async def read(after: int, limit: int) -> events.News | None:
+        try:
+            reach = await call.reach_now()
+        except Refused:
+            return None
+        return await asyncio.to_thread(look, after, limit, reach)
 
     return EventStream(events.stream(read, watch, after=after), call.services.doorkeeper.begin_wait(call.principal))
 

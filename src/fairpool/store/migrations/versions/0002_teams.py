@@ -22,6 +22,8 @@ def upgrade() -> None:
     """Add what is new."""
     op.add_column("leaders", sa.Column("address", _WORD, nullable=False, server_default=""))
     op.add_column("history", sa.Column("source", _WORD, nullable=False, server_default=""))
+    for name in ("created_by", "subjects"):
+        op.add_column("runs", sa.Column(name, _WORD, nullable=False, server_default=""))
     op.add_column("policies", sa.Column("schedule", sa.Text(), nullable=True))
     _policy_pools()
     _more_documents()
