@@ -135,7 +135,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "server_info": _ANYBODY,
         "openapi": _ANYBODY,
         "whoami": _ANYBODY,
-        "sign_out": _ANYBODY,
+        "sign_out": _FOR_ONESELF,
         "health": _ANYBODY,
         "ready": _ANYBODY,
         "metrics": _TO_WATCH,
