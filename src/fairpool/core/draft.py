@@ -120,8 +120,9 @@ class Draft:
 
     def _left(self, pool: PoolId, request: Request, *, claimed: bool) -> None:
         """The request has left that pool's line: serve the pool (again) where it may have kept others back."""
-        settings = self.world.books[pool].pool
-        waited = self.now - request.queued_at >= settings.max_bypass_s * SECOND
-        might = pool not in self.served and (waited or not settings.backfill)
-        if claimed or might or self.stood_first.get(pool) == request.id:
+        books = self.world.books[pool]
+        waited = self.now - request.queued_at >= books.pool.max_bypass_s * SECOND
+        might = pool not in self.served and (waited or not books.pool.backfill)
+        awaited = books.leaving > 0  # it may have been waiting for room that others' evictions make
+        if claimed or might or awaited or self.stood_first.get(pool) == request.id:
             self.pending.add(pool)
