@@ -1,15 +1,16 @@
-"""Small worlds of one pool and one key, judged by the letter of the semantics: naive, slow,
+"""Small worlds of one to three pools and one key, judged by the letter of the semantics: naive, slow,
 and sharing no code with the core.
 
 Not what should be done is asked here, but whether what was done was allowed, and whether anything was left undone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from random import Random
 
 from fairpool.core import events as ev
 from fairpool.core.amounts import vector
+from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.planner import decide
 from fairpool.core.policies import Policy, Subject
@@ -17,7 +18,7 @@ from fairpool.core.pools import Pool
 from fairpool.core.requests import Allocation, Because, Demand, Request, Status
 from fairpool.core.world import World
 
-SEEDS = 400
+SEEDS = 600
 TEAMS = 3
 
 
@@ -27,22 +28,26 @@ def size(allocation: Allocation | Request) -> int:
 
 
 class Letter:
-    """The rules, read aloud."""
+    """The rules, read aloud. A policy's usage, reservation, limit and shares count over all of its pools; room, and
+    whom one may evict, are a matter of one pool."""
 
     def __init__(self, world: World) -> None:
-        self.capacity = dict(world.pools[PoolId("p")].capacity)["cpu"]
+        self.capacity = {pool.id: dict(pool.capacity)["cpu"] for pool in world.pools.values()}
         self.policies = {policy.id: policy for policy in world.policies.values()}
         self.held = sorted(world.allocations.values(), key=lambda held: held.sequence)
-        self.claims = [world.request(claim) for claim in world.claims]
+        self.claims = [(world.request(claim.request), claim.pool) for claim in world.claims.values()]
 
     def of(self, request: Request) -> Policy:
         return next(policy for policy in self.policies.values() if policy.subject in request.subjects)
+
+    def ways(self, request: Request) -> tuple[PoolId, ...]:
+        return self.of(request).pools
 
     def reserved(self, policy: Policy) -> int:
         return dict(policy.reserved).get("cpu", 0)
 
     def limit(self, policy: Policy) -> int:
-        return dict(policy.limit).get("cpu", self.capacity)
+        return dict(policy.limit).get("cpu", 10**9)
 
     def used(self, policy: Policy, without: frozenset[str] = frozenset(), *, firm: bool = False) -> int:
         theirs = [held for held in self.held if held.policy == policy.id and held.request.id not in without]
@@ -67,7 +72,7 @@ class Letter:
                 out.add(name)
         return out
 
-    def may_evict(self, asking: Request, victims: frozenset[str]) -> bool:
+    def may_evict(self, asking: Request, pool: PoolId, victims: frozenset[str]) -> bool:
         """S27, S28: the right to evict exactly these."""
         ours = self.of(asking)
         own = frozenset(h.request.id for h in self.held if h.policy == ours.id and h.request.id in victims)
@@ -76,7 +81,7 @@ class Letter:
         for held in self.held:
             if held.request.id not in victims:
                 continue
-            if not held.request.preemptible or held.eviction is not None:
+            if not held.request.preemptible or held.eviction is not None or held.pool != pool:
                 return False
             assert held.policy is not None
             if held.policy == ours.id:
@@ -94,13 +99,14 @@ class Letter:
         return frozenset(held.request.id for held in self.held if held.eviction is not None)
 
     def _claimed(self, policy: Policy, asking: Request) -> int:
-        return sum(size(claim) for claim in self.claims if claim.id != asking.id and self.of(claim) == policy)
+        return sum(size(claim) for claim, _ in self.claims if claim.id != asking.id and self.of(claim) == policy)
 
-    def fits(self, asking: Request, victims: frozenset[str]) -> bool:
-        """Whether it could start once these, and all who are leaving already, are gone."""
+    def fits(self, asking: Request, pool: PoolId, victims: frozenset[str]) -> bool:
+        """Whether it could start there once these, and all who are leaving already, are gone."""
         gone, ours = victims | self.leaving(), self.of(asking)
-        free = self.capacity - sum(size(held) for held in self.held if held.request.id not in gone)
-        free -= sum(size(claim) for claim in self.claims if claim.id != asking.id)
+        held = [each for each in self.held if each.pool == pool and each.request.id not in gone]
+        free = self.capacity[pool] - sum(size(each) for each in held)
+        free -= sum(size(claim) for claim, where in self.claims if claim.id != asking.id and where == pool)
         under = self.used(ours, gone) + self._claimed(ours, asking) + size(asking) <= self.limit(ours)
         owed = asking.preemptible or (self.used(ours, gone, firm=True) + size(asking) <= self.reserved(ours))
         return size(asking) <= free and under and owed
@@ -109,11 +115,7 @@ class Letter:
 def test_whom_the_core_evicts_may_be_evicted_and_no_smaller_set_would_do() -> None:
     looked_at = 0
     for seed in range(SEEDS):
-        rng = Random(seed)
-        world = small_world(rng)
-        for number in range(12):
-            happen(rng, world, number)
-            before = Letter(world)
+        for world, before, number in lives(seed):
             plan = decide(world, Instant(number))
             causes = {evict.cause for evict in plan.evictions}
             if plan.grants or len(causes) != 1:
@@ -121,12 +123,13 @@ def test_whom_the_core_evicts_may_be_evicted_and_no_smaller_set_would_do() -> No
             if before.leaving():
                 continue  # room that others are making goes by the order of all who wait, which is not judged here
             asking = world.request(next(cause for cause in causes if cause is not None))
+            pool = world.claims[asking.id].pool
             victims = frozenset(str(evict.request) for evict in plan.evictions)
-            assert before.fits(asking, victims), f"seed {seed}: {victims} do not make room for {asking.id}"
-            assert before.may_evict(asking, victims), f"seed {seed}: {asking.id} may not evict {victims}"
+            assert before.fits(asking, pool, victims), f"seed {seed}: {victims} do not make room for {asking.id}"
+            assert before.may_evict(asking, pool, victims), f"seed {seed}: {asking.id} may not evict {victims}"
             for count in range(len(victims)):
                 for fewer in map(frozenset, combinations(sorted(victims), count)):
-                    enough = before.fits(asking, fewer) and before.may_evict(asking, fewer)
+                    enough = before.fits(asking, pool, fewer) and before.may_evict(asking, pool, fewer)
                     assert not enough, f"seed {seed}: {set(fewer)} would have done instead of {set(victims)}"
             assert all(evict.because is not Because.CAPACITY for evict in plan.evictions)
             looked_at += 1
@@ -136,46 +139,65 @@ def test_whom_the_core_evicts_may_be_evicted_and_no_smaller_set_would_do() -> No
 def test_nobody_waits_who_could_start_or_whom_an_eviction_would_help() -> None:
     """INV-6 and INV-7 by trying all subsets of victims."""
     for seed in range(SEEDS):
-        rng = Random(seed)
-        world = small_world(rng)
-        for number in range(12):
-            happen(rng, world, number)
+        for world, _, number in lives(seed):
             while not decide(world, Instant(number)).is_empty:
                 pass
             letter = Letter(world)
             if letter.leaving():
                 continue  # what is under way has to end first
             for request in world.queued.values():
-                assert not letter.fits(request, frozenset()), f"seed {seed}: {request.id} could start"
-                others = [held.request.id for held in letter.held if held.request.preemptible]
-                sets = (
-                    frozenset(map(str, some)) for n in range(1, len(others) + 1) for some in combinations(others, n)
-                )
-                for victims in sets:
-                    helps = letter.fits(request, victims) and letter.may_evict(request, victims)
-                    assert not helps, f"seed {seed}: {request.id} waits though {set(victims)} may be evicted for it"
+                for pool in letter.ways(request):
+                    _assert_helpless(letter, request, pool, seed)
+
+
+def _assert_helpless(letter: Letter, request: Request, pool: PoolId, seed: int) -> None:
+    assert not letter.fits(request, pool, frozenset()), f"seed {seed}: {request.id} could start in {pool}"
+    others = [held.request.id for held in letter.held if held.request.preemptible and held.pool == pool]
+    sets = (frozenset(map(str, some)) for n in range(1, len(others) + 1) for some in combinations(others, n))
+    for victims in sets:
+        helps = letter.fits(request, pool, victims) and letter.may_evict(request, pool, victims)
+        assert not helps, f"seed {seed}: {request.id} waits though {set(victims)} may be evicted for it in {pool}"
+
+
+def lives(seed: int) -> Iterator[tuple[World, Letter, int]]:
+    """A world again and again, when something has happened and nothing is decided yet."""
+    rng = Random(seed)
+    world = small_world(rng)
+    for number in range(12):
+        happen(rng, world, number)
+        yield world, Letter(world), number
 
 
 def small_world(rng: Random) -> World:
     world = World()
-    capacity = rng.randint(4, 9)
-    pool = Pool(id=PoolId("p"), name="p", capacity=vector({"cpu": capacity}), max_bypass_s=10**6)
-    world.apply(ev.PoolSet(pool=pool), Instant(0))
-    left = capacity
+    pools = [PoolId(name) for name in "pqr"[: rng.choice([1, 2, 2, 3])]]
+    capacity = {pool: rng.randint(4, 9) if len(pools) == 1 else rng.randint(2, 5) for pool in pools}
+    for pool in pools:
+        amounts = vector({"cpu": capacity[pool]})
+        world.apply(ev.PoolSet(pool=Pool(id=pool, name=pool, capacity=amounts, max_bypass_s=10**6)), Instant(0))
     for team in range(TEAMS):
-        reserved = rng.randint(0, left)
-        left -= reserved
-        limit = vector({"cpu": rng.randint(max(reserved, 1), capacity)}) if rng.random() < 0.4 else ()
-        policy = Policy(
-            id=PolicyId(f"t{team}"),
-            pool=PoolId("p"),
-            subject=Subject.parse(f"team:t{team}"),
-            priority=rng.choice([0, 0, 5]),
-            reserved=vector({"cpu": reserved}),
-            limit=limit,
-        )
-        world.apply(ev.PolicySet(policy=policy), Instant(0))
+        span = rng.sample(pools, rng.randint(1, len(pools)))
+        most = sum(capacity[pool] for pool in span)
+        for most_reserved in (most, most // 2, 0):  # what would promise too much is refused
+            policy = _policy(rng, team, span, rng.randint(0, most_reserved), most)
+            try:
+                world.apply(ev.PolicySet(policy=policy), Instant(0))
+                break
+            except InvalidRules:
+                continue
     return world
+
+
+def _policy(rng: Random, team: int, span: list[PoolId], reserved: int, most: int) -> Policy:
+    return Policy(
+        id=PolicyId(f"t{team}"),
+        pool=span[0],
+        also=tuple(span[1:]),
+        subject=Subject.parse(f"team:t{team}"),
+        priority=rng.choice([0, 0, 5]),
+        reserved=vector({"cpu": reserved}),
+        limit=vector({"cpu": rng.randint(max(reserved, 1), most)}) if rng.random() < 0.4 else (),
+    )
 
 
 def happen(rng: Random, world: World, number: int) -> None:

@@ -124,7 +124,7 @@ def test_who_is_owed_its_reservation_waits_no_longer_than_the_grace_period(rng: 
 def _is_entitled(world: World, request: RequestId) -> bool:
     claim = world.claims[request]
     policy = world.books[claim.pool].policies[claim.policy]
-    return fits_reservation(policy.used_now, world.request(request).demand.total, policy)
+    return fits_reservation(policy.metered_now, world.request(request).demand.total, policy)
 
 
 def test_when_every_victim_lets_go_and_queues_again_every_world_comes_to_rest() -> None:

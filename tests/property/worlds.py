@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from fairpool.core import events as ev
+from fairpool.core.amounts import of, total
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, ProfileId, RequestId
 from fairpool.core.policies import Policy, Profile, Subject
@@ -23,17 +24,65 @@ ENDS = (Status.RELEASED, Status.EXPIRED, Status.CANCELLED)
 def make_world(rng: Random) -> World:
     """One to three pools, each with the policies of some teams."""
     world = World()
-    for number in range(rng.choice([1, 1, 2, 3])):
+    spans = rng.random() < 0.4
+    for number in range(rng.choice([2, 3] if spans else [1, 1, 2, 3])):
         pool = _pool(rng, f"p{number}")
         world.apply(ev.PoolSet(pool=pool), START)
         left = dict(nominal_capacity(pool))
         for team in range(rng.randint(1, TEAMS)):
-            if rng.random() < 0.8:
+            if rng.random() < (0.4 if spans else 0.8):
                 world.apply(ev.PolicySet(policy=_policy(rng, pool, team, left)), START)
+    for _ in range(rng.randint(1, 3) if spans else 0):
+        attempt(world, _wide_policy(rng, world), START)
     for name in PROFILES:
         if rng.random() < 0.5:
             world.apply(ev.ProfileSet(profile=_profile(rng, world, name)), START)
     return world
+
+
+def attempt(world: World, event: ev.Event | None, now: Instant) -> None:
+    """Let it happen, unless it contradicts itself: then it is refused, and nothing has changed."""
+    before = world.snapshot()
+    try:
+        if event is not None:
+            world.apply(event, now)
+    except InvalidRules:
+        assert world.snapshot() == before
+
+
+def _wide_policy(rng: Random, world: World) -> ev.PolicySet:
+    """A policy over several pools; it may promise too much."""
+    pools = rng.sample(sorted(world.pools), rng.randint(2, len(world.pools)))
+    capacity = dict(total(nominal_capacity(world.pools[pool]) for pool in pools))
+    reserved = {key: rng.randint(0, value // 2000) * 1000 for key, value in capacity.items() if rng.random() < 0.6}
+    limit = {
+        key: rng.randint(reserved.get(key, 0) // 1000, value // 1000) * 1000
+        for key, value in capacity.items()
+        if rng.random() < 0.4
+    }
+    team = rng.randrange(TEAMS)
+    return ev.PolicySet(
+        policy=Policy(
+            id=PolicyId(f"{','.join(pools)}/t{team}"),
+            pool=pools[0],
+            also=tuple(pools[1:]),
+            subject=Subject.parse(f"team:t{team}"),
+            priority=rng.choice([0, 0, 1, 5]),
+            reserved=of(reserved),
+            limit=tuple(sorted(limit.items())),
+            weight=rng.choice([1000, 2000, 500]),
+            grace_s=rng.choice([0, 3, 30]),
+            min_runtime_s=rng.choice([0, 0, 0, 4]),
+        )
+    )
+
+
+def _other_pools(rng: Random, world: World, policy: Policy) -> ev.PolicySet:
+    """The same policy on fewer, more, or other pools."""
+    pools = rng.sample(sorted(world.pools), rng.randint(1, len(world.pools)))
+    reserved = policy.reserved if rng.random() < 0.5 else ()
+    changed = replace(policy, pool=pools[0], also=tuple(pools[1:]), reserved=reserved, limit=(), dedicated=False)
+    return ev.PolicySet(policy=changed)
 
 
 def _profile(rng: Random, world: World, name: str) -> Profile:
@@ -146,7 +195,7 @@ def live(rng: Random, world: World, steps: int) -> Iterator[Instant]:
 def change_rules(rng: Random, world: World, now: Instant) -> None:
     """Nodes fail and come back, capacities and policies change, pools go; what contradicts itself is refused."""
     pool = world.pools[rng.choice(sorted(world.pools))]
-    policies = sorted((p for p in world.policies.values() if p.pool == pool.id), key=lambda policy: policy.id)
+    policies = sorted((p for p in world.policies.values() if pool.id in p.pools), key=lambda policy: policy.id)
     kind = rng.random()
     event: ev.Event | None = None
     if rng.random() < 0.4:
@@ -167,11 +216,7 @@ def change_rules(rng: Random, world: World, now: Instant) -> None:
         event = ev.PolicySet(policy=replace(rng.choice(policies), priority=rng.choice([0, 1, 5]), limit=()))
     elif len(world.pools) > 1:
         event = ev.PoolDropped(pool=pool.id)
-    if event is not None:
-        try:
-            world.apply(event, now)
-        except InvalidRules:
-            return  # reservations over a falling capacity and the like: refused, and nothing has changed
+    attempt(world, event, now)
 
 
 def change_rights(rng: Random, world: World) -> ev.RuleEvent | ev.Together:
@@ -179,6 +224,10 @@ def change_rights(rng: Random, world: World) -> ev.RuleEvent | ev.Together:
     them."""
     kind = rng.random()
     policies = [world.policies[policy] for policy in sorted(world.policies)]
+    if kind < 0.15 and len(world.pools) > 1:
+        return _wide_policy(rng, world)
+    if kind < 0.25 and policies:
+        return _other_pools(rng, world, rng.choice(policies))
     if kind < 0.4 and policies:
         other = Subject.parse(f"team:t{rng.randrange(TEAMS + 1)}")
         return ev.PolicySet(policy=replace(rng.choice(policies), subject=other))

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
 from fairpool.app.use_cases.pools import count_work_of
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.amounts import Amounts, of
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Node, Pool, PoolState
-from fairpool.core.shares import PolicyBooks, borrowing_of
+from fairpool.core.waiting import RequestClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +106,7 @@ def in_share(memory: Memory, request: RequestId) -> bool | None:
     if held is None or held.pool is None or held.policy is None:
         return None
     policy = memory.world.books[held.pool].policies[held.policy]
-    borrowing = borrowing_of(policy.by_precedence, policy.reserved, policy.bounded)
-    return all(other.request.id != request for other in borrowing)
+    return all(other.request.id != request for other in policy.account.borrowing())
 
 
 def _policy_status(memory: Memory, books: PoolBooks, declared: Declared[Policy]) -> PolicyStatus:
@@ -119,18 +119,23 @@ def _policy_status(memory: Memory, books: PoolBooks, declared: Declared[Policy])
         used=of(used),
         in_share=of({key: value - beyond.get(key, 0) for key, value in used.items()}),
         borrowed=of(beyond),
-        queued=sum(len(home.members) for home in memory.world.queue.classes_of(declared.spec.id)),
+        queued=sum(len(home.members) for home in _classes_of(memory, declared.spec)),
         active=len(policy.by_precedence),
     )
 
 
+def _classes_of(memory: Memory, policy: Policy) -> list[RequestClass]:
+    """The classes that wait through the policy in any of its pools, each once."""
+    queue = memory.world.queue
+    return list({id(home): home for pool in policy.pools for home in queue.classes_of(policy.id, pool)}.values())
+
+
 def borrowed(policy: PolicyBooks) -> dict[str, int]:
-    """What a policy uses beyond its reservation (S20), by key."""
-    reserved = policy.reserved
-    if all(value <= reserved.get(key, 0) for key, value in policy.used_now.items() if key in policy.bounded):
+    """What a policy uses beyond its reservation (S20), in all of its pools, by key."""
+    if policy.account.is_inside_reservation_now():
         return {}  # the usual case, without going through all that it holds
     beyond: dict[str, int] = {}
-    for allocation in borrowing_of(policy.by_precedence, reserved, policy.bounded):
+    for allocation in policy.account.borrowing():
         for key, value in allocation.request.demand.total:
             beyond[key] = beyond.get(key, 0) + value
     return beyond

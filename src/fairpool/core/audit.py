@@ -17,6 +17,8 @@ from fairpool.core.requests import Allocation
 from fairpool.core.shares import is_entitled
 from fairpool.core.world import World
 
+COUNTS = ("here", "used_now", "used_after", "metered_now", "metered_after", "firm_now", "firm_after")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
@@ -34,6 +36,7 @@ def audit(world: World, now: Instant) -> tuple[Violation, ...]:
     found: list[Violation] = []
     for pool in world.books.values():
         found.extend(_amounts(pool))
+        found.extend(_rights(world, pool))
         found.extend(_nodes_and_devices(pool))
     found.extend(_evictions(world))
     misplaced = tuple(_one_place_each(world))
@@ -48,26 +51,36 @@ def audit(world: World, now: Instant) -> tuple[Violation, ...]:
 def _amounts(pool: PoolBooks) -> Iterator[Violation]:
     name = pool.pool.name
     used: dict[str, int] = {}
-    by_policy: dict[str, dict[str, int]] = {}
-    firm: dict[str, dict[str, int]] = {}
     for held in pool.allocations.values():
         for key, value in held.request.demand.total:
             used[key] = used.get(key, 0) + value
-            for sums in [by_policy, *([] if held.request.preemptible else [firm])]:
-                of_policy = sums.setdefault(str(held.policy), {})
-                of_policy[key] = of_policy.get(key, 0) + value
     for key, capacity in pool.nominal.items():
         bound = max(capacity, pool.excused.get(("capacity", key), 0))
         if used.get(key, 0) > bound:
             yield _over("INV-1", f"pool {name}", key, used[key], "capacity", bound)
+
+
+def _rights(world: World, pool: PoolBooks) -> Iterator[Violation]:
+    """Of each policy that has its first pool here: what runs through it in all of its pools. A limit counts every key;
+    a reservation the keys that are metered where they are used."""
     for policy_id, books in pool.policies.items():
+        if books.policy.pool != pool.pool.id:
+            continue
+        used: dict[str, int] = {}
+        firm: dict[str, int] = {}
+        for each in [world.books[name] for name in books.policy.pools]:
+            for held in each.allocations.values():
+                for key, value in held.request.demand.total if held.policy == policy_id else ():
+                    used[key] = used.get(key, 0) + value
+                    if not held.request.preemptible and key in each.bounded:
+                        firm[key] = firm.get(key, 0) + value
         for key, limit in books.limit.items():
             bound = max(limit, pool.excused.get((f"limit {policy_id}", key), 0))
-            if by_policy.get(policy_id, {}).get(key, 0) > bound:
-                yield _over("INV-2", f"policy {policy_id}", key, by_policy[policy_id][key], "limit", bound)
-        for key, value in firm.get(policy_id, {}).items():
+            if used.get(key, 0) > bound:
+                yield _over("INV-2", f"policy {policy_id}", key, used[key], "limit", bound)
+        for key, value in firm.items():
             bound = max(books.reserved.get(key, 0), pool.excused.get((f"reserved {policy_id}", key), 0))
-            if key in pool.bounded and value > bound:
+            if value > bound:
                 yield _over("INV-3", f"policy {policy_id} firm", key, value, "reserved", bound)
 
 
@@ -136,7 +149,7 @@ def _books_agree(world: World) -> Iterator[Violation]:
             if node.devices != recounted.devices or node.free_now != recounted.free_now:
                 yield Violation(invariant="INV-8", text=f"pool {pool_id}, node {node.name!r}: devices differ")
         for policy_id, policy in books.policies.items():
-            for name in ("used_now", "used_after", "firm_now", "firm_after"):
+            for name in COUNTS:
                 ours = {key: value for key, value in getattr(policy, name).items() if value}
                 theirs = {key: value for key, value in getattr(other.policies[policy_id], name).items() if value}
                 if ours != theirs:

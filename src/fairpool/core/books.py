@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from fairpool.core.amounts import total
-from fairpool.core.ids import SECOND, Instant, PolicyId, RequestId
+from fairpool.core.accounts import Account, PolicyBooks
+from fairpool.core.amounts import of, total
+from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
 from fairpool.core.placement import NodeBooks, PoolNodes
 from fairpool.core.plan import Claim
 from fairpool.core.policies import Policy, Subject, SubjectKind
-from fairpool.core.pools import Node, NodeState, Placement, Pool, device_count, healthy_capacity, nominal_capacity
+from fairpool.core.pools import Node, Placement, Pool, device_count, healthy_capacity, nominal_capacity
 from fairpool.core.requests import Allocation, Demand, PartPlacement, Request
-from fairpool.core.shares import PolicyBooks
 
 RETIRED_PRIORITY = 1 << 62  # above every priority that a policy can have: only a reservation can call it in
 
@@ -25,6 +25,7 @@ class PoolBooks:
         "capacity",
         "claims",
         "dedicated",
+        "degraded",
         "ends",
         "evict_borrowers",
         "excused",
@@ -53,35 +54,32 @@ class PoolBooks:
         self.ends: dict[RequestId, Instant] = {}  # when running work of known length will have ended
         self.excused: dict[tuple[str, str], int] = {}  # usage that a falling bound left above it, for the audit
         self.evict_borrowers = False  # an operator asked for it (S9); done at the next decision
+        self.degraded = False  # whether failing nodes leave less than the reservations promise (S6); the rules say
 
-    @property
-    def degraded(self) -> bool:
-        """Whether failing nodes leave less than the reservations promise (S6)."""
-        if all(node.state is NodeState.READY for node in self.pool.nodes):
-            return False
-        promised = total(books.policy.reserved for books in self.policies.values() if not books.retired)
-        return any(value > self.capacity.get(key, 0) for key, value in promised)
-
-    def set_policy(self, policy: Policy, *, retired: bool = False) -> None:
-        """Put a policy's books in place, with what already runs through it."""
-        books = PolicyBooks(policy, self.bounded, retired=retired)
-        old = self.policies.get(policy.id)
-        if old is not None:
-            for name in ("used_now", "used_after", "firm_now", "firm_after"):
-                setattr(books, name, dict(getattr(old, name)))
-            for allocation in old.by_precedence:
-                books.add(allocation)
-        self.policies[policy.id] = books
+    def adopt(self, books: PolicyBooks) -> None:
+        """Put a policy's books in place, with what already runs through it here."""
+        old = self.policies.get(books.policy.id)
+        for allocation in old.held_here() if old is not None else ():
+            request, leaving = allocation.request, allocation.eviction is not None
+            books.shift(request.demand.total, request.preemptible, 1, 0 if leaving else 1)
+            books.add(allocation)
+        self.policies[books.policy.id] = books
         self.dedicated = tuple(books for books in self.policies.values() if books.policy.dedicated)
 
     def drop_policy(self, policy: PolicyId) -> None:
         """Take a policy away; while work runs through it, books without rights stay behind to account for that."""
         old = self.policies[policy]
-        if old.by_precedence:
-            self.set_policy(retired_policy(policy, self.pool, old.policy), retired=True)
+        if old.held_here():
+            self.retire(policy, old.policy)
         else:
             del self.policies[policy]
             self.dedicated = tuple(books for books in self.policies.values() if books.policy.dedicated)
+
+    def retire(self, policy: PolicyId, old: Policy | None) -> None:
+        """Have books without rights in the policy's place."""
+        stands_in = retired_policy(policy, self.pool, old)
+        account = Account(stands_in, {self.pool.id: self.bounded}, self.capacity, retired=True)
+        self.adopt(PolicyBooks(account, self.pool.id))
 
     def shift(
         self, policy: PolicyId, request: Request, places: tuple[PartPlacement, ...], now: int, after: int
@@ -114,7 +112,7 @@ class PoolBooks:
         """Count an allocation; one whose policy is gone goes through books without rights."""
         assert allocation.policy is not None
         if allocation.policy not in self.policies:
-            self.set_policy(retired_policy(allocation.policy, self.pool, None), retired=True)
+            self.retire(allocation.policy, None)
         request, leaving = allocation.request, allocation.eviction is not None
         self.shift(allocation.policy, request, allocation.parts, 1, 0 if leaving else 1)
         self.policies[allocation.policy].add(allocation)
@@ -144,9 +142,10 @@ class PoolBooks:
         self.excused.clear()
         for policy_id, books in self.policies.items():
             for key, value in books.used_now.items():
-                self._excuse("capacity", key, value, add=True)
                 self._excuse(f"limit {policy_id}", key, value)
                 self._excuse(f"reserved {policy_id}", key, books.firm_now.get(key, 0))
+            for key, value in books.here.items():
+                self._excuse("capacity", key, value, add=True)
         for held in self.allocations.values():
             for place, part in zip(held.parts, held.request.demand.parts, strict=True):
                 for key, value in part:
@@ -177,6 +176,19 @@ class PoolBooks:
         """Whether a request with these subjects can have candidates here at all (S13b)."""
         allowed = self.pool.components
         return not allowed or any(s.kind is SubjectKind.COMPONENT and s.name in allowed for s in components)
+
+
+def open_account(books: Mapping[PoolId, PoolBooks], policy: Policy) -> None:
+    """Put a policy's books in place in each of its pools, with what already runs through it there; what is kept for
+    its requests has to be posted again."""
+    ours = {pool: books[pool] for pool in policy.pools}
+    metered: dict[PoolId | None, frozenset[str]] = {pool: each.bounded for pool, each in ours.items()}
+    capacity = ours[policy.pool].capacity
+    if len(ours) > 1:
+        capacity = dict(total(of(each.capacity) for each in ours.values()))
+    account = Account(policy, metered, capacity)
+    for pool, each in ours.items():
+        each.adopt(PolicyBooks(account, pool))
 
 
 def matures_at(allocation: Allocation, policy: Policy) -> Instant:

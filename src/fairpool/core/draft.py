@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.eviction import Victims
 from fairpool.core.feasibility import own_obstacle, room
@@ -9,7 +10,6 @@ from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.plan import Cancel, Claim, Evict, Finish, Grant, Hold, Plan, Reject
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Because, Eviction, PartPlacement, Request
-from fairpool.core.shares import PolicyBooks
 from fairpool.core.waiting import Candidate
 from fairpool.core.world import World
 
@@ -71,6 +71,9 @@ class Draft:
             self.claims.pop(request.id, None)
         self.world.dequeue(request.id)
         self.hold_for(request, candidate, places)
+        self._shares_changed(candidate)
+        if claim is not None:
+            self._shares_changed(Candidate(claim.policy, claim.pool))
         if len(candidates) > 1:
             for other in candidates:
                 if other.pool != candidate.pool:
@@ -101,6 +104,7 @@ class Draft:
         self.world.post_claim(claim)
         self.unclaims.pop(request.id, None)
         self.claims[request.id] = claim
+        self._shares_changed(Candidate(claim.policy, claim.pool))
 
     def evict(self, victim: Allocation, cause: RequestId | None, because: Because) -> None:
         """Have an allocation let go within its policy's grace period."""
@@ -109,14 +113,24 @@ class Draft:
         policy = self.world.books[victim.pool].policies[victim.policy].policy
         deadline_at = Instant(self.now + policy.grace_s * SECOND)
         self.world.evict(victim.request.id, Eviction(cause=cause, because=because, deadline_at=deadline_at))
+        self._shares_changed(Candidate(victim.policy, victim.pool))
         self.evictions.append(Evict(request=victim.request.id, cause=cause, because=because, deadline_at=deadline_at))
 
     def unclaim(self, request: Request) -> None:
         """Keep nothing for the request any more: it waits like others again."""
+        claim = self.world.claim_of(request.id)
         self.world.drop_claim(request.id)
+        if claim is not None:
+            self._shares_changed(Candidate(claim.policy, claim.pool))
         self.unclaims[request.id] = None
         self.claims.pop(request.id, None)
         self.pending.update(candidate.pool for candidate in self.candidates(request))
+
+    def _shares_changed(self, candidate: Candidate) -> None:
+        """What a policy uses here decides what it may have in its other pools, and which of its work there borrows."""
+        policy = self.world.books[candidate.pool].policies[candidate.policy].policy
+        if policy.also:
+            self.pending.update(pool for pool in policy.pools if pool != candidate.pool)
 
     def _left(self, pool: PoolId, request: Request, *, claimed: bool) -> None:
         """The request has left that pool's line: serve the pool (again) where it may have kept others back."""

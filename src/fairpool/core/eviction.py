@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks, matures_at
 from fairpool.core.feasibility import amounts_fit_after
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.ordering import VictimRank, victim_rank
 from fairpool.core.pools import PoolState
 from fairpool.core.requests import Allocation, Because, PartPlacement, Request
-from fairpool.core.shares import PolicyBooks, fits_reservation
+from fairpool.core.shares import fits_reservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def may_find_victims(pool: PoolBooks, policy: PolicyBooks, request: Request, low
         return False
     if request.preemptible and lowest_priority < policy.policy.priority:
         return True
-    if fits_reservation(policy.used_after, request.demand.total, policy):
+    if fits_reservation(policy.metered_after, request.demand.total, policy):
         return True
     return any(not request.preemptible or request.priority > other for other in policy.priorities)
 
@@ -145,7 +146,7 @@ class _Search:
         left = [list(borrowers) for _, borrowers in self.others]
         for index, (other, _) in enumerate(self.others):
             if self._may_take_from(other):
-                waiting.append((victim_rank(self.pool, other, left[index][-1]), index))
+                waiting.append((victim_rank(other, left[index][-1]), index))
         heapify(waiting)
         taken = []
         self.node_looked_at = False
@@ -157,7 +158,7 @@ class _Search:
             if self._room_made_by(victim):
                 break
             if left[index]:
-                heappush(waiting, (victim_rank(self.pool, self.others[index][0], left[index][-1]), index))
+                heappush(waiting, (victim_rank(self.others[index][0], left[index][-1]), index))
         return taken
 
     def _spare(self, own: list[Allocation], others: list[Allocation]) -> list[Allocation]:
@@ -193,7 +194,7 @@ class _Search:
 
     def _may_reclaim(self) -> bool:
         """S28: its policy's whole usage, with it and without own work that gives way, stays inside the reservation."""
-        return fits_reservation(self.policy.used_after, self.amounts, self.policy)
+        return fits_reservation(self.policy.metered_after, self.amounts, self.policy)
 
     def _outranks(self, other: PolicyBooks) -> bool:
         return self.request.preemptible and other.policy.priority < self.policy.policy.priority
@@ -251,7 +252,7 @@ def borrowers_over_capacity(pool: PoolBooks) -> tuple[Allocation, ...]:
         useful = [(key, held[-1]) for key, held in left.items() if held]
         if not useful:
             break
-        key, victim = min(useful, key=lambda pair: victim_rank(pool, pool.policies[pair[0]], pair[1]))
+        key, victim = min(useful, key=lambda pair: victim_rank(pool.policies[pair[0]], pair[1]))
         left[key].pop()
         if relieves(victim):
             shift(victim, -1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fairpool.core import events as ev
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.errors import UnknownObject
 from fairpool.core.feasibility import (
@@ -27,7 +28,7 @@ from fairpool.core.plan import Hold, Plan
 from fairpool.core.planner import decide
 from fairpool.core.reasons import Code, Reason
 from fairpool.core.requests import Allocation, Because, Request, Status
-from fairpool.core.shares import PolicyBooks, is_entitled
+from fairpool.core.shares import is_entitled
 from fairpool.core.waiting import Candidate, Origin, place_of
 from fairpool.core.world import World
 
@@ -227,7 +228,7 @@ def _candidate_view(
         entitled=is_entitled(policy, request.demand.total, request.preemptible),
         reasons=tuple(reasons),
         missing=missing,
-        holders=_holders(pool, policy, reasons, now),
+        holders=_holders(world, pool, policy, reasons),
     )
 
 
@@ -260,16 +261,19 @@ def _missing(pool: PoolBooks, policy: PolicyBooks, request: Request) -> tuple[tu
     return tuple(lacks)
 
 
-def _holders(pool: PoolBooks, policy: PolicyBooks, reasons: list[Reason], now: Instant) -> tuple[Holder, ...]:
-    """Who holds of the keys that the reasons name: of the own policy where only its own rights stand in the way."""
+def _holders(world: World, pool: PoolBooks, policy: PolicyBooks, reasons: list[Reason]) -> tuple[Holder, ...]:
+    """Who holds of the keys that the reasons name: of the own policy, in all of its pools, where only its own rights
+    stand in the way."""
     keys = {reason.key for reason in reasons if reason.key}
     own_only = all(reason.code in (Code.LIMIT_IN_USE, Code.RESERVATION_IN_USE) for reason in reasons)
-    borrowing = {held.request.id for books in pool.policies.values() for held in books.borrowers()}
+    pools = [world.books[each] for each in policy.account.pools] if own_only else [pool]
+    borrowing = {held.request.id for each in pools for books in each.policies.values() for held in books.borrowers()}
     found = []
-    for held in pool.allocations.values():
-        amounts = tuple(pair for pair in held.request.demand.total if pair[0] in keys)
-        if amounts and (not own_only or held.policy == policy.policy.id):
-            found.append(_holder(pool, held, amounts, held.request.id in borrowing))
+    for each in pools:
+        for held in each.allocations.values():
+            amounts = tuple(pair for pair in held.request.demand.total if pair[0] in keys)
+            if amounts and (not own_only or held.policy == policy.policy.id):
+                found.append(_holder(each, held, amounts, held.request.id in borrowing))
     found.sort(key=lambda holder: (-max(value for _, value in holder.amounts), holder.since, holder.request))
     return tuple(found[:MAX_HOLDERS])
 
@@ -298,7 +302,7 @@ def _position(world: World, pool: PoolBooks, policy: PolicyBooks, request: Reque
     before = len(claimants)
     beside: dict[PolicyId, list[Request]] = {}
     for other in pool.policies.values():
-        for home in queue.classes_of(other.policy.id):
+        for home in queue.classes_of(other.policy.id, pool.pool.id):
             theirs = standing(pool, other, home.demand.total, home.preemptible)
             if theirs < placed:
                 before += len(home.members)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.amounts import GPU, UNMETERED_BY_DEFAULT, WHOLE, Amounts, get
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import RequestId
@@ -16,7 +17,6 @@ from fairpool.core.placement import PoolNodes
 from fairpool.core.pools import NodeState, PoolState
 from fairpool.core.reasons import Code, Reason
 from fairpool.core.requests import Demand, PartPlacement
-from fairpool.core.shares import PolicyBooks
 
 
 class Facts(TypedDict, total=False):
@@ -255,4 +255,4 @@ def amounts_fit_after(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) ->
 
 
 def _reason(code: Code, policy: PolicyBooks, **facts: Unpack[Facts]) -> Reason:
-    return Reason(code=code, pool=policy.policy.pool, policy=policy.policy.id, **facts)
+    return Reason(code=code, pool=policy.pool, policy=policy.policy.id, **facts)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from heapq import heapify, heappop
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get, of
 from fairpool.core.books import PoolBooks
 from fairpool.core.feasibility import amounts_fit_after
 from fairpool.core.ids import SECOND, Instant
 from fairpool.core.placement import NodeBooks
 from fairpool.core.requests import Demand, PartPlacement, Request
-from fairpool.core.shares import PolicyBooks
 
 Room = tuple[Demand, tuple[PartPlacement, ...]]
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import PolicyId
 from fairpool.core.ordering import Standing, fair_share
 from fairpool.core.queue import Queue
 from fairpool.core.requests import Request
-from fairpool.core.shares import PolicyBooks, is_entitled
+from fairpool.core.shares import is_entitled
 from fairpool.core.waiting import Place, RequestClass
 
 
@@ -47,7 +48,7 @@ class Lanes:
         self._numbers = 0
         elsewhere = _claimants_elsewhere(pool, queue) if queue.claimants else {}
         for policy in pool.policies.values():
-            classes = [*queue.classes_of(policy.policy.id), *elsewhere.get(policy.policy.id, ())]
+            classes = [*queue.classes_of(policy.policy.id, pool.pool.id), *elsewhere.get(policy.policy.id, ())]
             if classes:
                 self._lanes[policy.policy.id] = {}
                 for home in classes:

@@ -42,7 +42,7 @@ def _lapse(
     subject = str(before.policies[lost.policy].subject)
     if pool is None:
         return Reason(code=Code.POOL_GONE, pool=lost.pool, policy=lost.policy, name=before.pools[lost.pool])
-    if policy is None or policy.pool != lost.pool:
+    if policy is None or lost.pool not in policy.pools:
         return _reason(Code.POLICY_GONE, lost, subject)
     if policy.subject not in request.subjects:
         return _reason(Code.POLICY_OF_OTHERS, lost, subject)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.amounts import Amounts
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import RequestId
 from fairpool.core.pools import Ordering
 from fairpool.core.requests import Allocation, Request
-from fairpool.core.shares import PolicyBooks, dominant_borrowed_share, is_entitled
+from fairpool.core.shares import dominant_borrowed_share, is_entitled
 
 Standing = tuple[bool, int, bool, int]
 """How a pool ranks one policy's requests of one kind; criterion 1 stands apart: claims are served before all others.
@@ -33,7 +34,7 @@ def fair_share(pool: PoolBooks, policy: PolicyBooks) -> int:
     """Criterion 5: what the policy has borrowed already, in proportion to what it deserves."""
     if pool.pool.ordering is Ordering.FIFO:
         return 0
-    return dominant_borrowed_share(policy, policy.used_now, pool.capacity)
+    return dominant_borrowed_share(policy.account, policy.metered_now)
 
 
 def rank(placed: Standing, request: Request) -> Rank:
@@ -44,11 +45,11 @@ def rank(placed: Standing, request: Request) -> Rank:
 VictimRank = tuple[int, int, int, int, RequestId]
 
 
-def victim_rank(pool: PoolBooks, policy: PolicyBooks, victim: Allocation) -> VictimRank:
+def victim_rank(policy: PolicyBooks, victim: Allocation) -> VictimRank:
     """The order in which other policies' borrowers give way, lowest first (S29)."""
     return (
         policy.policy.priority,  # 1 lowest policy priority
-        -dominant_borrowed_share(policy, policy.used_after, pool.capacity),  # 2 furthest above its reservation
+        -dominant_borrowed_share(policy.account, policy.metered_after),  # 2 furthest above its reservation
         victim.request.priority,  # 3 lowest request priority
         -victim.sequence,  # 4 granted last, which is total: sequences are never shared
         victim.request.id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import Victims, find_victims, may_find_victims
@@ -12,7 +13,6 @@ from fairpool.core.lanes import Lanes, Turn
 from fairpool.core.plan import Hold
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
-from fairpool.core.shares import PolicyBooks
 from fairpool.core.waiting import Candidate
 
 
@@ -112,7 +112,7 @@ class PoolPass:
         """Pools that a request prefers are served before (S26). One of them may yet be waiting for its pass, because
         preferences run in a circle, or because it is to be looked at again: then that pass comes first."""
         for candidate in turn.home.key.candidates:
-            if candidate.policy == turn.policy.policy.id:
+            if candidate == (turn.policy.policy.id, self.pool.pool.id):
                 return False
             if candidate.pool in self.draft.pending and self.draft.startable(turn.request, candidate) is not None:
                 return True

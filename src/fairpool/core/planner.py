@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import borrowers_over_capacity
@@ -15,7 +16,6 @@ from fairpool.core.passes import PoolPass
 from fairpool.core.plan import Cancel, Claim, Finish, Plan, Reject
 from fairpool.core.reasons import RIGHT_LOST, Code, Reason
 from fairpool.core.requests import Because, Request, Status
-from fairpool.core.shares import PolicyBooks
 from fairpool.core.waiting import Candidate, Origin
 from fairpool.core.world import World
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from fairpool.core.amounts import WHOLE, Amounts, get, show
+from fairpool.core.amounts import WHOLE, Amounts, show
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import PolicyId, PoolId, ProfileId, check_name
-from fairpool.core.pools import Pool, nominal_capacity
 
 DEFAULT_GRACE_S = 30  # S31
 
@@ -57,9 +55,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Binds one subject to one pool.
+    """Binds one subject to one pool, or to several together.
 
-    reserved, limit: per key; a key left out has nothing reserved and no limit but the pool's capacity (S12).
+    pool, also: its pools in its own order of preference. `reserved`, `limit` and shares count over all of them.
+    reserved, limit: per key; a key left out has nothing reserved and no limit but the pools' capacity (S12).
     weight: thousandths; how much of the surplus this policy deserves beside its equals (S23, criterion 5).
     dedicated: the unused reservation stays idle for its owner (S14).
     grace_s: how long an evicted allocation of this policy has to let go (S31).
@@ -78,8 +77,29 @@ class Policy:
     grace_s: int = DEFAULT_GRACE_S
     min_runtime_s: int = 0
     profiles: tuple[str, ...] | None = None
+    also: tuple[PoolId, ...] = ()
+
+    @property
+    def pools(self) -> tuple[PoolId, ...]:
+        """All of its pools, the most preferred first."""
+        return (self.pool, *self.also)
+
+    def without(self, pool: PoolId) -> Policy | None:
+        """The policy with that pool taken out of its pools; None where it has no other."""
+        left = [each for each in self.pools if each != pool]
+        return replace(self, pool=left[0], also=tuple(left[1:])) if left else None
 
     def __post_init__(self) -> None:
+        if len(set(self.pools)) != len(self.pools):
+            twice = sorted({pool for pool in self.pools if self.pools.count(pool) > 1})
+            raise InvalidRules(f"pool {twice[0]!r} is named twice", field="pools", value=twice[0])
+        if self.dedicated and self.also:
+            raise InvalidRules(
+                "a dedicated reservation on several pools would not say in which of them its unused part stays idle",
+                field="dedicated",
+                value="true",
+                possible="one pool, or one policy per pool",
+            )
         for name in ("grace_s", "min_runtime_s"):
             if getattr(self, name) < 0:
                 raise InvalidRules(f"{name} may not be negative", field=name, value=str(getattr(self, name)))
@@ -98,65 +118,3 @@ class Profile:
 
     def __post_init__(self) -> None:
         check_name(self.name, what="profile name")
-
-
-def check_rules(pool: Pool, policies: Iterable[Policy]) -> None:
-    """Whether the pool and all of its policies go together (S11, S13).
-
-    Raises InvalidRules naming the first contradiction: the field, the value, and what is possible.
-    """
-    capacity = nominal_capacity(pool)
-    known = {key for key, _ in capacity}
-    promised: dict[str, int] = {}
-    seen: set[Subject] = set()
-    for policy in policies:
-        if policy.subject in seen:
-            raise InvalidRules(
-                f"{policy.subject} already has a policy on pool {pool.name!r}",
-                field="subject",
-                value=str(policy.subject),
-                possible="one policy per subject and pool: update that one",
-            )
-        seen.add(policy.subject)
-        _check_policy(pool, policy, known, capacity)
-        for key, value in policy.reserved:
-            promised[key] = promised.get(key, 0) + value
-    for key, value in sorted(promised.items()):
-        if value > get(capacity, key):
-            holders = ", ".join(f"{p.subject} {show(get(p.reserved, key))}" for p in policies if get(p.reserved, key))
-            raise InvalidRules(
-                f"reservations of {key!r} on pool {pool.name!r} add up to {show(value)} ({holders}), "
-                f"its capacity is {show(get(capacity, key))}",
-                field=f"reserved.{key}",
-                value=show(value),
-                possible=f"at most {show(get(capacity, key))} in all",
-            )
-
-
-def _check_policy(pool: Pool, policy: Policy, known: set[str], capacity: Amounts) -> None:
-    limits = dict(policy.limit)
-    for name, amounts in (("reserved", policy.reserved), ("limit", policy.limit)):
-        for key, value in amounts:
-            if key not in known:
-                raise InvalidRules(
-                    f"pool {pool.name!r} has no {key!r}",
-                    field=f"{name}.{key}",
-                    value=key,
-                    possible=", ".join(sorted(known)) or "nothing: the pool is empty",
-                )
-            if value > get(capacity, key):
-                raise InvalidRules(
-                    f"{name} {show(value)} of {key!r} for {policy.subject} is over the capacity "
-                    f"{show(get(capacity, key))} of pool {pool.name!r}",
-                    field=f"{name}.{key}",
-                    value=show(value),
-                    possible=f"at most {show(get(capacity, key))}",
-                )
-    for key, value in policy.reserved:
-        if value > limits.get(key, value):
-            raise InvalidRules(
-                f"reserved {show(value)} of {key!r} for {policy.subject} is over its limit {show(limits[key])}",
-                field=f"reserved.{key}",
-                value=show(value),
-                possible=f"at most {show(limits[key])}",
-            )

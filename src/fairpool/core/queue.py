@@ -10,7 +10,7 @@ from fairpool.core.journal import Journal
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
 from fairpool.core.routes import Routes
-from fairpool.core.waiting import ClassKey, Origin, Place, RequestClass, runtime_magnitude
+from fairpool.core.waiting import Candidate, ClassKey, Origin, Place, RequestClass, runtime_magnitude
 
 
 class Queue:
@@ -22,7 +22,7 @@ class Queue:
         self._journal = journal
         self._home: dict[RequestId, RequestClass | None] = {}
         self._classes: dict[ClassKey, RequestClass] = {}
-        self._by_policy: dict[PolicyId, dict[RequestClass, None]] = {}
+        self._by_candidate: dict[Candidate, dict[RequestClass, None]] = {}
         self._preferences: dict[tuple[PoolId, ...], dict[RequestClass, None]] = {}
         self.claimants: dict[RequestId, Request] = {}
         self.hopeless: dict[RequestId, Request] = {}  # the next decision rejects them
@@ -54,9 +54,9 @@ class Queue:
         """The class that a queued request belongs to; None for those aside."""
         return self._home[request]
 
-    def classes_of(self, policy: PolicyId) -> Iterable[RequestClass]:
-        """The classes with a candidate through that policy."""
-        return self._by_policy.get(policy, ())
+    def classes_of(self, policy: PolicyId, pool: PoolId) -> Iterable[RequestClass]:
+        """The classes with that candidate."""
+        return self._by_candidate.get(Candidate(policy, pool), ())
 
     def classes(self) -> Iterable[RequestClass]:
         """All classes."""
@@ -166,7 +166,7 @@ class Queue:
         if home is None:
             home = self._classes[key] = RequestClass(key)
             for candidate in key.candidates:
-                self._by_policy.setdefault(candidate.policy, {})[home] = None
+                self._by_candidate.setdefault(candidate, {})[home] = None
             if len(key.candidates) > 1 and len(pools := _pools(key)) > 1:
                 self._preferences.setdefault(pools, {})[home] = None
         return home
@@ -175,7 +175,7 @@ class Queue:
         if self._classes.get(home.key) is home:
             del self._classes[home.key]
             for candidate in home.key.candidates:
-                del self._by_policy[candidate.policy][home]
+                del self._by_candidate[candidate][home]
             if len(home.key.candidates) > 1 and len(pools := _pools(home.key)) > 1:
                 del self._preferences[pools][home]
 

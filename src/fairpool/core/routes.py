@@ -62,32 +62,33 @@ class Routes:
     def _route(self, origin: Origin, demand: Demand, preemptible: bool) -> Route:
         candidates: list[Candidate] = []
         refusals: list[Reason] = []
-        for policy in sorted(self._applicable(origin), key=lambda policy: self._preference(origin, policy)):
-            books = self._books[policy.pool]
+        for policy, pool in sorted(self._applicable(origin), key=lambda pair: self._preference(origin, *pair)):
+            books = self._books[pool]
             reason = impossible(books, books.policies[policy.id], demand, preemptible, origin.profile)
             if reason is None:
-                candidates.append(Candidate(policy.id, policy.pool))
+                candidates.append(Candidate(policy.id, pool))
             else:
                 refusals.append(reason)
         if candidates or refusals:
             return Route(tuple(candidates), tuple(refusals), ungoverned=False)
         return Route((), (Reason(code=Code.NO_POLICY),), ungoverned=self._is_ungoverned(origin))
 
-    def _applicable(self, origin: Origin) -> Iterator[Policy]:
+    def _applicable(self, origin: Origin) -> Iterator[tuple[Policy, PoolId]]:
         profile = self.profiles.get(origin.profile) if origin.profile else None
         for subject in sorted(set(origin.subjects)):
             for policy in self._by_subject.get(subject, {}).values():
-                books = self._books[policy.pool]
-                name = books.pool.name
-                wanted = name in profile.pools if profile else not origin.profile
-                if wanted and origin.pool in ("", name) and books.admits(origin.subjects):
-                    yield policy
+                for pool in policy.pools:
+                    books = self._books[pool]
+                    name = books.pool.name
+                    wanted = name in profile.pools if profile else not origin.profile
+                    if wanted and origin.pool in ("", name) and books.admits(origin.subjects):
+                        yield policy, pool
 
-    def _preference(self, origin: Origin, policy: Policy) -> tuple[int, int, str, PolicyId]:
-        # 1 the profile's pool order, 2 policy priority, highest first, 3 pool name, 4 id
-        name = self._books[policy.pool].pool.name
-        profile = self.profiles.get(origin.profile)
-        return (profile.pools.index(name) if profile else 0, -policy.priority, name, policy.id)
+    def _preference(self, origin: Origin, policy: Policy, pool: PoolId) -> tuple[int, int, str, PolicyId, int]:
+        # 1 the profile's pool order, 2 policy priority, highest first, 3 name of its first pool, 4 id, 5 its pool order
+        profile, first = self.profiles.get(origin.profile), self._books[policy.pool].pool.name
+        place = profile.pools.index(self._books[pool].pool.name) if profile else 0
+        return (place, -policy.priority, first, policy.id, policy.pools.index(pool))
 
     def _is_ungoverned(self, origin: Origin) -> bool:
         """S15: it runs on a component that no policy speaks of, and asks for no pool or profile by name."""

@@ -9,8 +9,9 @@ from typing import Protocol
 from fairpool.core import events as ev
 from fairpool.core.books import PoolBooks
 from fairpool.core.errors import InvalidInput, UnknownObject
-from fairpool.core.ids import PoolId, RequestId
-from fairpool.core.policies import check_rules
+from fairpool.core.ids import PolicyId, PoolId, RequestId
+from fairpool.core.policies import Policy
+from fairpool.core.promises import check_rules
 from fairpool.core.requests import Request
 from fairpool.core.routes import Routes
 
@@ -56,14 +57,14 @@ class _Draft:
             case ev.PoolDropped():
                 _known("pool", event.pool, self.pools)
                 del self.pools[event.pool]
-                self.policies = {key: each for key, each in self.policies.items() if each.pool != event.pool}
+                for policy in [each for each in self.policies.values() if event.pool in each.pools]:
+                    self._set(policy.id, policy.without(event.pool))
             case ev.BorrowersEvicted():
                 _known("pool", event.pool, self.pools)
             case ev.PolicySet():
-                _known("pool", event.policy.pool, self.pools)
-                self.policies.pop(event.policy.id, None)  # the one that changes is checked after the others
-                self.policies[event.policy.id] = event.policy
-                self.changed[event.policy.pool] = None
+                for pool in event.policy.pools:
+                    _known("pool", pool, self.pools)
+                self._set(event.policy.id, event.policy)
             case ev.PolicyDropped():
                 _known("policy", event.policy, self.policies)
                 del self.policies[event.policy]
@@ -75,10 +76,16 @@ class _Draft:
             case ev.SettingsChanged():
                 pass
 
+    def _set(self, key: PolicyId, policy: Policy | None) -> None:
+        self.policies.pop(key, None)  # one that changes is checked after the others
+        if policy is not None:
+            self.policies[key] = policy
+            self.changed.update(dict.fromkeys(policy.pools))
+
     def check(self) -> None:
-        for pool in self.changed:
-            if pool in self.pools:
-                check_rules(self.pools[pool], [each for each in self.policies.values() if each.pool == pool])
+        changed = [pool for pool in self.changed if pool in self.pools]
+        if changed:
+            check_rules(self.pools, self.policies.values(), changed)
 
 
 def _known(kind: str, name: str, there: Container[object]) -> None:

@@ -5,17 +5,18 @@ Rare, so these may cost what they touch: a pool's allocations, the queued reques
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from fairpool.core import events as ev
-from fairpool.core.books import PoolBooks
+from fairpool.core.books import PoolBooks, open_account
 from fairpool.core.ids import PolicyId, PoolId, RequestId
 from fairpool.core.lapses import Before, lapses
 from fairpool.core.plan import Claim
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool
+from fairpool.core.promises import degraded
 from fairpool.core.queue import Queue
 from fairpool.core.requests import Allocation, Request
 from fairpool.core.routes import Routes
@@ -69,10 +70,17 @@ def change_rules(world: Ruled, event: ev.RuleEvent | ev.Together) -> None:
     if any(not isinstance(each, ev.BorrowersEvicted | ev.Redirected) for each in events):
         world.routes.forget()
         _look_again(world, before, without=redirected)
-        for books in world.books.values():
-            books.excuse()
+        settle_rules(world.books, world.routes.policies)
     for request in redirected.values():
         _redirect(world, before, request)
+
+
+def settle_rules(books: dict[PoolId, PoolBooks], policies: Mapping[PolicyId, Policy]) -> None:
+    """What follows from the rules for the pools: which are degraded (S6), and what exceeds a bound that fell."""
+    ailing = degraded({pool: each.pool for pool, each in books.items()}, policies.values())
+    for pool, each in books.items():
+        each.degraded = pool in ailing
+        each.excuse()
 
 
 def _change(world: Ruled, event: ev.RuleEvent) -> None:
@@ -99,19 +107,26 @@ def _change(world: Ruled, event: ev.RuleEvent) -> None:
 
 
 def _policies_of(world: Ruled, pool: PoolId) -> list[Policy]:
-    return [policy for policy in world.routes.policies.values() if policy.pool == pool]
+    return [policy for policy in world.routes.policies.values() if pool in policy.pools]
+
+
+def _open_anew(world: Ruled, pools: Iterable[PoolId]) -> None:
+    """Have what is kept in these pools placed anew, and look at them: accounts there change."""
+    for pool in pools:
+        world.loosen_claims(pool)
+        world.touched.add(pool)
 
 
 def _set_pool(world: Ruled, pool: Pool) -> None:
     policies = _policies_of(world, pool.id)
     old = world.books.get(pool.id)
     if old is not None:
-        world.loosen_claims(pool.id)
+        _open_anew(world, dict.fromkeys([pool.id, *(each for policy in policies for each in policy.pools)]))
     books = world.books[pool.id] = PoolBooks(pool)
     for policy in policies:
-        books.set_policy(policy)
+        open_account(world.books, policy)
     for retired in [policy for policy in old.policies.values() if policy.retired] if old else []:
-        books.set_policy(retired.policy, retired=True)
+        books.retire(retired.policy.id, retired.policy)
     for allocation in sorted(old.allocations.values(), key=lambda held: held.sequence) if old else []:
         books.enter(allocation)
     world.touched.add(pool.id)
@@ -119,36 +134,42 @@ def _set_pool(world: Ruled, pool: Pool) -> None:
 
 def _drop_pool(world: Ruled, pool: PoolId) -> None:
     books = world.books[pool]
-    world.loosen_claims(pool)
+    policies = _policies_of(world, pool)
+    _open_anew(world, dict.fromkeys([pool, *(each for policy in policies for each in policy.pools)]))
     for request in [request for request, claim in world.loose.items() if claim.pool == pool]:
         world.drop_claim(request)
     # S10: what runs goes on to its end, unaccounted
     for allocation in list(books.allocations.values()):
         world.hold(replace(world.let_go(allocation.request.id), pool=None, policy=None))
-    for policy in _policies_of(world, pool):
-        world.routes.drop_policy(policy.id)
-    world.routes.forget()
     del world.books[pool]
+    for policy in policies:
+        narrower = policy.without(pool)
+        if narrower is None:
+            world.routes.drop_policy(policy.id)
+        else:
+            open_account(world.books, narrower)
+            world.routes.set_policy(narrower)
+    world.routes.forget()
     world.touched.discard(pool)
 
 
 def _set_policy(world: Ruled, policy: Policy) -> None:
-    books = world.books[policy.pool]
     old = world.routes.policies.get(policy.id)
-    if old is not None and old.pool != policy.pool:
-        _drop_policy(world, policy.id)
-    world.loosen_claims(policy.pool)
-    books.set_policy(policy)
+    before = old.pools if old is not None else ()
+    _open_anew(world, dict.fromkeys([*before, *policy.pools]))
+    for pool in before:
+        if pool not in policy.pools:
+            world.books[pool].drop_policy(policy.id)
+    open_account(world.books, policy)
     world.routes.set_policy(policy)
-    world.touched.add(policy.pool)
 
 
 def _drop_policy(world: Ruled, policy: PolicyId) -> None:
-    pool = world.routes.policy(policy).pool
-    world.loosen_claims(pool)
-    world.books[pool].drop_policy(policy)
+    pools = world.routes.policies[policy].pools
+    _open_anew(world, pools)
+    for pool in pools:
+        world.books[pool].drop_policy(policy)
     world.routes.drop_policy(policy)
-    world.touched.add(pool)
 
 
 def _look_again(world: Ruled, before: Before, *, without: Container[RequestId]) -> None:

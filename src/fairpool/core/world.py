@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from fairpool.core import events as ev
-from fairpool.core.books import PoolBooks
+from fairpool.core.books import PoolBooks, open_account
 from fairpool.core.errors import InvalidInput, UnknownObject
 from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
 from fairpool.core.journal import Journal
@@ -26,7 +26,7 @@ from fairpool.core.queue import Queue
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Eviction, Request, Status
 from fairpool.core.routes import Routes
-from fairpool.core.rules import change_rules
+from fairpool.core.rules import change_rules, settle_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +122,12 @@ class World:
         books = self.books[pool]
         sums = dict.fromkeys(books.capacity, 0)
         for policy in books.policies.values():
-            for key, value in policy.used_now.items():
+            for key, value in policy.here.items():
                 sums[key] = sums.get(key, 0) + value
         return sums
 
     def policy_usage(self, policy: PolicyId) -> dict[str, int]:
-        """What is in use through one policy (S19). Raises UnknownObject."""
+        """What is in use through one policy, in all of its pools (S19). Raises UnknownObject."""
         books = self.books[self.routes.policy(policy).pool].policies[policy]
         return {key: value for key, value in books.used_now.items() if value}
 
@@ -164,7 +164,7 @@ class World:
             world.touched.add(pool.id)
         for policy in snapshot.policies:
             world.routes.set_policy(policy)
-            world.books[policy.pool].set_policy(policy)
+            open_account(world.books, policy)
         for allocation in snapshot.allocations:
             world.hold(allocation)
         world.queue.lapsed.update(snapshot.lapsed)
@@ -176,8 +176,7 @@ class World:
             world.loosen_claim(loose)
         for wished in snapshot.evict_borrowers:
             world.books[wished].evict_borrowers = True
-        for books in world.books.values():
-            books.excuse()
+        settle_rules(world.books, world.routes.policies)
         return world
 
     def copy(self) -> World:
@@ -247,13 +246,20 @@ class World:
         self._allocations[allocation.request.id] = allocation
         if allocation.pool is not None:
             self.books[allocation.pool].enter(allocation)
-            self.touched.add(allocation.pool)
+            self._touch(allocation.pool, allocation.policy)
 
     def _leave(self, allocation: Allocation) -> None:
         del self._allocations[allocation.request.id]
         if allocation.pool is not None:
+            self._touch(allocation.pool, allocation.policy)
             self.books[allocation.pool].leave(allocation)
-            self.touched.add(allocation.pool)
+
+    def _touch(self, pool: PoolId, policy: PolicyId | None) -> None:
+        """What a policy uses in one of its pools decides what it may have in all of them."""
+        self.touched.add(pool)
+        books = self.books[pool].policies.get(policy) if policy is not None else None
+        if books is not None and books.policy.also:
+            self.touched.update(books.policy.pools)
 
     def evict(self, request: RequestId, eviction: Eviction) -> None:
         """Have an allocation let go."""
@@ -283,12 +289,12 @@ class World:
     def _keep(self, claim: Claim, request: Request) -> None:
         self._claims[claim.request] = claim
         self.books[claim.pool].post_claim(claim, request, 1)
-        self.touched.add(claim.pool)
+        self._touch(claim.pool, claim.policy)
 
     def _unkeep(self, claim: Claim, request: Request) -> None:
         del self._claims[claim.request]
         self.books[claim.pool].post_claim(claim, request, -1)
-        self.touched.add(claim.pool)
+        self._touch(claim.pool, claim.policy)
 
     def loosen_claims(self, pool: PoolId) -> None:
         """Have the next decision place anew what is kept in a pool that changes."""

@@ -11,12 +11,12 @@ from fairpool.app.queries import NodeStatus, PolicyStatus
 from fairpool.app.records import Declared, Kind, RequestRecord
 from fairpool.app.sentences import Names, names_of
 from fairpool.app.use_cases import vaults
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool, healthy_capacity, nominal_capacity
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation
-from fairpool.core.shares import PolicyBooks, borrowing_of
 from fairpool.server import outgoing
 from fairpool.server.outgoing import moment, units, vector
 from fairpool.wire.policies import PolicyView
@@ -162,8 +162,7 @@ def _in_share(
         return certain
     where = (held.pool, held.policy)
     if where not in judged:
-        borrowing = borrowing_of(books.by_precedence, books.reserved, books.bounded)
-        judged[where] = frozenset(other.request.id for other in borrowing)
+        judged[where] = frozenset(other.request.id for other in books.account.borrowing())
     return request not in judged[where]
 
 
@@ -172,9 +171,7 @@ def _certainly(books: PolicyBooks, held: Allocation) -> bool | None:
     reserved = books.reserved
     if any(key in books.bounded and value > reserved.get(key, 0) for key, value in held.request.demand.total):
         return False
-    if all(value <= reserved.get(key, 0) for key, value in books.used_now.items() if key in books.bounded):
-        return True
-    return None
+    return True if books.account.is_inside_reservation_now() else None
 
 
 def reason_view(reason: Reason, names: Names) -> ReasonView:

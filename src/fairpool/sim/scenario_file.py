@@ -101,8 +101,8 @@ def _setup(found: dict[str, Item], names: Names, given: Sequence[Given]) -> tupl
         happen(ev.ProfileSet(profile=profile), item)
     for item in found["policies"].elements() if "policies" in found else ():
         policy = read_policy(item, names)
-        if (policy.pool, policy.subject) in names.policies:
-            raise item.wrong(f"{policy.subject} already has a policy on pool {policy.pool!r} (S13)")
+        if (pool := names.governed(policy)) is not None:
+            raise item.wrong(f"{policy.subject} already has a policy on pool {pool!r} (S13)")
         happen(ev.PolicySet(policy=names.identified(policy)), item)
     if "require_policy" in found:
         happen(ev.SettingsChanged(require_policy=found["require_policy"].flag()), found["require_policy"])

@@ -64,7 +64,11 @@ def event_of(given: Given, names: Names) -> ev.Event:
             names.profiles[spec.name] = spec
             return ev.ProfileSet(profile=spec)
         case Policy():
-            _check_known(given, spec.pool, names)
+            for pool in spec.pools:
+                _check_known(given, pool, names)
+            if (pool_named := names.governed(spec)) is not None:
+                told = f"{spec.subject} already has a policy on pool {pool_named!r} (S13)"
+                raise ScenarioFileError(told, file=given.file, line=given.line, key="subject")
             return ev.PolicySet(policy=names.identified(spec))
 
 

@@ -15,6 +15,7 @@ POOL_FIELDS = ("capacity", "nodes", "ordering", "backfill", "placement", "max_by
 NODE_FIELDS = ("capacity", "state", "gpu_type", "labels")
 POLICY_FIELDS = (
     "pool",
+    "pools",
     "subject",
     "priority",
     "reserved",
@@ -33,20 +34,28 @@ class Names:
 
     pools: dict[str, Pool] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
-    policies: dict[tuple[str, Subject], PolicyId] = field(default_factory=dict)
+    policies: dict[tuple[frozenset[str], Subject], PolicyId] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
 
+    def governed(self, policy: Policy) -> str | None:
+        """The first of its pools on which its subject has a policy already; None where it has none."""
+        governed = [pool for pools, subject in self.policies if subject == policy.subject for pool in pools]
+        return next((pool for pool in policy.pools if pool in governed), None)
+
     def identified(self, policy: Policy) -> Policy:
-        """The policy with the id of the one that its subject has on the pool, or with a new one."""
-        key = (policy.pool, policy.subject)
-        if key not in self.policies:
-            taken = list(self.policies.values())  # one that was given away keeps its id
-            self.policies[key] = PolicyId(f"{policy.id}+") if policy.id in taken else policy.id
-        return replace(policy, id=self.policies[key])
+        """The policy with the id of the one of its subject that shares a pool with it, or with a new one."""
+        pools = frozenset[str](policy.pools)
+        same = [key for key in self.policies if key[1] == policy.subject and not pools.isdisjoint(key[0])]
+        taken = list(self.policies.values())  # one that was given to another subject keeps its id
+        known = self.policies.pop(same[0]) if same else policy.id
+        if not same and known in taken:
+            known = PolicyId(f"{policy.id}+")
+        self.policies[pools, policy.subject] = known
+        return replace(policy, id=known)
 
 
 def policy_id(pool: str, subject: Subject) -> PolicyId:
-    """There is one policy per subject and pool (S13), so the two name it (as whose it was when it appeared)."""
+    """There is one policy per subject and pool (S13), so that they name it: as it was when it appeared."""
     return PolicyId(f"{pool}/{subject}")
 
 
@@ -111,14 +120,15 @@ def read_subject(item: Item) -> Subject:
 
 def read_policy(item: Item, names: Names) -> Policy:
     """One policy. Whether it goes together with its pool and the other policies is for the core to say."""
-    found = item.fields(POLICY_FIELDS, required=("pool", "subject"))
-    pool = found["pool"].known("pool", names.pools)
+    found = item.fields(POLICY_FIELDS, required=("subject",))
+    pools = read_pools(item, found, names)
     subject = read_subject(found["subject"])
     offered = found.get("profiles")
     try:
         return Policy(
-            id=policy_id(pool, subject),
-            pool=PoolId(pool),
+            id=policy_id(",".join(pools), subject),
+            pool=PoolId(pools[0]),
+            also=tuple(PoolId(pool) for pool in pools[1:]),
             subject=subject,
             priority=found["priority"].integer() if "priority" in found else 0,
             reserved=amounts.of(found["reserved"].amounts()) if "reserved" in found else (),
@@ -133,6 +143,19 @@ def read_policy(item: Item, names: Names) -> Policy:
         )
     except InvalidInput as error:
         raise item.refused(error) from None
+
+
+def read_pools(item: Item, found: dict[str, Item], names: Names) -> tuple[str, ...]:
+    """The pools of a policy: ``pool: a`` or ``pools: [a, b]``, which count together."""
+    if "pools" in found and "pool" in found:
+        raise found["pools"].wrong("a policy has either 'pool' or 'pools'")
+    if "pools" not in found and "pool" not in found:
+        raise item.wrong("'pool' is missing")
+    given = found["pools"].one_or_more() if "pools" in found else [found["pool"]]
+    pools = tuple(each.known("pool", names.pools) for each in given)
+    if not pools:
+        raise found["pools"].wrong("a policy has one pool at least")
+    return pools
 
 
 def read_profile(name: str, item: Item, names: Names) -> Profile:

@@ -11,7 +11,7 @@ from fairpool.core.policies import Subject
 from fairpool.core.pools import NodeState
 from fairpool.core.requests import Demand, Request, Status
 from fairpool.sim.scenario_reading import Item
-from fairpool.sim.scenario_rules import Names, read_policy, read_profile, read_subject
+from fairpool.sim.scenario_rules import Names, read_policy, read_pools, read_profile, read_subject
 from fairpool.sim.scenario_values import (
     Action,
     Deed,
@@ -141,7 +141,7 @@ def _set_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
 def _drop_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
     found: list[tuple[Action, Item]] = []
     for each in item.one_or_more():
-        key = _policy_of(each, each.fields(("pool", "subject"), required=("pool", "subject")), names)
+        key = _policy_of(each, each.fields(("pool", "pools", "subject"), required=("subject",)), names)
         found.append((DropPolicy(policy=names.policies[key]), each))
     return found
 
@@ -149,18 +149,19 @@ def _drop_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
 def _give_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
     found: list[tuple[Action, Item]] = []
     for each in item.one_or_more():
-        fields = each.fields(("pool", "subject", "to"), required=("pool", "subject", "to"))
+        fields = each.fields(("pool", "pools", "subject", "to"), required=("subject", "to"))
         key, to = _policy_of(each, fields, names), read_subject(fields["to"])
         policy = names.policies[key[0], to] = names.policies.pop(key)
         found.append((GivePolicy(policy=policy, to=to), each))
     return found
 
 
-def _policy_of(item: Item, fields: dict[str, Item], names: Names) -> tuple[str, Subject]:
-    pool, subject = fields["pool"].known("pool", names.pools), read_subject(fields["subject"])
-    if (pool, subject) not in names.policies:
-        raise item.wrong(f"{subject} has no policy on pool {pool!r}")
-    return pool, subject
+def _policy_of(item: Item, fields: dict[str, Item], names: Names) -> tuple[frozenset[str], Subject]:
+    pools, subject = read_pools(item, fields, names), read_subject(fields["subject"])
+    if (frozenset(pools), subject) not in names.policies:
+        named = ", ".join(map(repr, pools))
+        raise item.wrong(f"{subject} has no policy on pool{'s' if len(pools) > 1 else ''} {named}")
+    return frozenset(pools), subject
 
 
 def _set_profile(item: Item, names: Names) -> list[tuple[Action, Item]]:

@@ -62,6 +62,7 @@ class PolicySettings(TypedDict, total=False):
     grace_s: int
     min_runtime_s: int
     profiles: tuple[str, ...] | None
+    also: tuple[str, ...]
 
 
 def policy(
@@ -85,6 +86,7 @@ def policy(
         grace_s=settings.get("grace_s", DEFAULT_GRACE_S),
         min_runtime_s=settings.get("min_runtime_s", 0),
         profiles=settings.get("profiles"),
+        also=tuple(PoolId(each) for each in settings.get("also", ())),
     )
 
 

@@ -10,7 +10,7 @@ from fairpool.core import events as ev
 from fairpool.core.amounts import vector
 from fairpool.core.errors import InvalidInput, InvalidName, InvalidRules, UnknownObject
 from fairpool.core.ids import PolicyId, PoolId, ProfileId
-from fairpool.core.policies import Policy, Profile, Subject, SubjectKind, check_rules
+from fairpool.core.policies import Policy, Profile, Subject, SubjectKind
 from fairpool.core.pools import (
     Node,
     NodeState,
@@ -20,6 +20,7 @@ from fairpool.core.pools import (
     is_bounded,
     nominal_capacity,
 )
+from fairpool.core.promises import check_rules
 from fairpool.testing import builders as make
 
 EIGHT = make.pool("p", {"gpu": 8, "mcpu": 4000})
@@ -144,7 +145,7 @@ def test_rules_that_contradict_each_other_are_refused(policy: Policy, field: str
     """S11, S13: and the refusal names the field and what would be accepted."""
     other = replace(make.policy("team:other", {"gpu": 4}), id=PolicyId("another"))
     with pytest.raises(InvalidRules) as refusal:
-        check_rules(EIGHT, [other, policy])
+        check_rules({EIGHT.id: EIGHT}, [other, policy], [EIGHT.id])
     assert refusal.value.field == field
     assert refusal.value.possible.startswith(possible)
 
@@ -152,7 +153,7 @@ def test_rules_that_contradict_each_other_are_refused(policy: Policy, field: str
 def test_bounds_that_meet_exactly_are_accepted() -> None:
     """S11: reserved <= limit <= capacity, and all reservations together no more than the capacity."""
     ours = make.policy("team:t", {"gpu": 4}, {"gpu": 8})
-    check_rules(EIGHT, [ours, make.policy("team:other", {"gpu": 4}, {"gpu": 4})])
+    check_rules({EIGHT.id: EIGHT}, [ours, make.policy("team:other", {"gpu": 4}, {"gpu": 4})], [EIGHT.id])
     assert ours.reserved == vector({"gpu": 4})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairpool.core.accounts import Account, PolicyBooks
 from fairpool.core.amounts import vector
 from fairpool.core.ids import PolicyId, PoolId, RequestId
 from fairpool.core.ordering import standing
@@ -11,7 +12,7 @@ from fairpool.core.planner import plan
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Ordering
 from fairpool.core.requests import Because, Eviction, Request
-from fairpool.core.shares import RESOLUTION, PolicyBooks, dominant_borrowed_share, is_entitled
+from fairpool.core.shares import RESOLUTION, dominant_borrowed_share, is_entitled
 from fairpool.core.world import World
 from fairpool.testing import builders as make
 
@@ -104,8 +105,11 @@ def test_for_firm_work_only_firm_work_uses_the_reservation() -> None:
 
 def _share(used: dict[str, int], reserved: dict[str, object] | None = None, weight: float = 1) -> float:
     policy = make.policy("team:t", reserved, weight=weight)
-    books = PolicyBooks(policy, frozenset({"gpu", "mcpu"}))
-    return dominant_borrowed_share(books, used, {"gpu": 8000, "mcpu": 16000}) / RESOLUTION
+    return dominant_borrowed_share(_account(policy, {"gpu": 8000, "mcpu": 16000}), used) / RESOLUTION
+
+
+def _account(policy: Policy, capacity: dict[str, int], *metered: str) -> Account:
+    return Account(policy, {policy.pool: frozenset(capacity) | set(metered)}, capacity)
 
 
 def test_the_dominant_share_is_the_largest_over_the_keys() -> None:
@@ -131,24 +135,22 @@ def test_unbounded_keys_have_no_share() -> None:
 def test_shares_tie_exactly_where_they_are_equal() -> None:
     """2 of 6 under weight 1 is 4 of 6 under weight 2, though neither is a finite binary fraction."""
     capacity = {"gpu": 6000}
-    light = PolicyBooks(make.policy("team:a"), frozenset({"gpu"}))
-    heavy = PolicyBooks(make.policy("team:b", weight=2), frozenset({"gpu"}))
-    one = dominant_borrowed_share(light, {"gpu": 2000}, capacity)
-    assert one == dominant_borrowed_share(heavy, {"gpu": 4000}, capacity)
-    assert one < dominant_borrowed_share(light, {"gpu": 2001}, capacity)
+    light = _account(make.policy("team:a"), capacity)
+    heavy = _account(make.policy("team:b", weight=2), capacity)
+    one = dominant_borrowed_share(light, {"gpu": 2000})
+    assert one == dominant_borrowed_share(heavy, {"gpu": 4000})
+    assert one < dominant_borrowed_share(light, {"gpu": 2001})
 
 
 def test_one_thousandth_in_the_largest_capacity_makes_a_difference() -> None:
-    books = PolicyBooks(make.policy(), frozenset({"gpu"}))
-    capacity = {"gpu": 10**18}
-    assert dominant_borrowed_share(books, {"gpu": 1}, capacity) > 0
-    assert dominant_borrowed_share(books, {"gpu": 10**18 - 1}, capacity) < RESOLUTION
+    account = _account(make.policy(), {"gpu": 10**18})
+    assert dominant_borrowed_share(account, {"gpu": 1}) > 0
+    assert dominant_borrowed_share(account, {"gpu": 10**18 - 1}) < RESOLUTION
 
 
 def test_a_pool_that_has_lost_all_of_a_key_has_a_share_still() -> None:
     """A capacity of nothing divides nothing by zero."""
-    books = PolicyBooks(make.policy(), frozenset({"gpu"}))
-    assert dominant_borrowed_share(books, {"gpu": 1000}, {}) > RESOLUTION
+    assert dominant_borrowed_share(_account(make.policy(), {}, "gpu"), {"gpu": 1000}) > RESOLUTION
 
 
 # ---- S23: the order --------------------------------------------------------------------------------------------------

@@ -7,13 +7,13 @@ from copy import deepcopy
 import pytest
 
 from fairpool.core import events as ev
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.audit import audit
 from fairpool.core.forecast import estimate_start
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.journal import Journal
 from fairpool.core.planner import decide, plan
 from fairpool.core.requests import Status
-from fairpool.core.shares import PolicyBooks
 from fairpool.core.world import World
 from fairpool.testing import builders as make
 

@@ -14,7 +14,8 @@ from fairpool.app.use_cases.declaring import changed, check_known, check_version
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain, plain_vector
 from fairpool.core.ids import PolicyId
-from fairpool.core.policies import Policy, check_rules
+from fairpool.core.policies import Policy
+from fairpool.core.rule_checks import check_changes
 
 PolicyRecord = Declared[Policy]
 Answer = Callable[[], PolicyRecord]
@@ -48,7 +49,7 @@ def attach(tx: Transaction, pool: str, policy: Policy, *, dry_run: bool = False)
         raise Exists("policy", name, hint="one per subject and pool; 'fairpool policy update' changes it")
     policy = replace(policy, id=PolicyId(tx.ids.new(Kind.POLICY)), pool=target.spec.id)
     offers.check_offers(tx.memory, policy, [policy.limit])
-    check_rules(target.spec, [*(other.spec for other in tx.memory.policies_of(target.spec.id)), policy])
+    check_changes(tx.world, [ev.PolicySet(policy=policy)])
     if dry_run:
         trial = Declared(kind=Kind.POLICY, id=policy.id, name=name, spec=policy, created_at=tx.now, updated_at=tx.now)
         return lambda: trial
@@ -72,10 +73,8 @@ def update(
     policy = replace(old.spec, **pick)
     if change.all_profiles:
         policy = replace(policy, profiles=None)
-    others = [other.spec for other in tx.memory.policies_of(policy.pool) if other.id != old.id]
-    pool = tx.memory.pool(policy.pool)
     offers.check_offers(tx.memory, policy, [policy.limit])
-    check_rules(pool.spec, [*others, policy])
+    check_changes(tx.world, [ev.PolicySet(policy=policy)])
     if dry_run:
         return lambda: replace(old, spec=policy)
     tx.apply(ev.PolicySet(policy=policy))

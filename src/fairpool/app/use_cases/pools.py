@@ -15,9 +15,9 @@ from fairpool.core import events as ev
 from fairpool.core.amounts import get, of, plain_vector, show
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import PoolId, RequestId
-from fairpool.core.policies import check_rules
 from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState, nominal_capacity
 from fairpool.core.requests import Status
+from fairpool.core.rule_checks import check_changes
 from fairpool.core.waiting import RequestClass
 
 PoolRecord = Declared[Pool]
@@ -61,7 +61,6 @@ def create(tx: Transaction, pool: Pool, *, description: str = "", dry_run: bool 
     _check_nodes_free(tx.memory, pool)
     check_known(tx.memory, Kind.COMPONENT, sorted(pool.components))
     pool = replace(pool, id=PoolId(tx.ids.new(Kind.POOL)))
-    check_rules(pool, [])
     note: Document = {"description": description} if description else {}
     if dry_run:
         trial = Declared(
@@ -182,9 +181,8 @@ def count_work_of(memory: Memory, pool: PoolId) -> tuple[int, int]:
 def _classes_of(memory: Memory, pool: PoolId) -> list[RequestClass]:
     """The classes with a candidate in the pool, each once."""
     queue = memory.world.queue
-    return list(
-        {id(home): home for policy in memory.world.books[pool].policies for home in queue.classes_of(policy)}.values()
-    )
+    policies = memory.world.books[pool].policies
+    return list({id(home): home for policy in policies for home in queue.classes_of(policy, pool)}.values())
 
 
 def _claimants_of(memory: Memory, pool: PoolId) -> list[RequestId]:
@@ -229,7 +227,7 @@ def _check_reservations(memory: Memory, pool: Pool) -> None:
     """What policies promise and allow must still fit (S9). The error names the pool's key, which is what changed."""
     policies = [policy.spec for policy in memory.policies_of(pool.id)]
     try:
-        check_rules(pool, policies)
+        check_changes(memory.world, [ev.PoolSet(pool=pool)])
     except InvalidRules as error:
         _, _, key = error.field.partition(".")
         promised = sum(get(policy.reserved, key) for policy in policies)
