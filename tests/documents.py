@@ -60,6 +60,14 @@ FULL: dict[str, Data] = {
         "defaults": {"preemptible": False, "max_runtime_s": 60, "labels": {"tier": "small"}},
         "description": "small",
     },
+    "vault": {
+        "kind": "vault",
+        "name": "red",
+        "environment": {"A": {"value": "1", "locked": True}},
+        "image": {"value": "registry/train:1"},
+        "storage_url": {"value": "s3://red", "locked": True},
+        "description": "for red",
+    },
     "policy": {
         "kind": "policy",
         "pool": "gpus",

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from fairpool.app.records import Declared, Document
 from fairpool.app.use_cases.profiles import Defaults, defaults_in
+from fairpool.app.use_cases.vaults import SINGLE, Setting, VaultChange
+from fairpool.app.use_cases.vaults import shown as shown_vault
 from fairpool.core.amounts import amount
 from fairpool.core.ids import PolicyId, PoolId, ProfileId
 from fairpool.core.policies import Policy, Profile, Subject
@@ -19,6 +21,7 @@ from fairpool.wire.people import ServiceAccountCreate, TeamCreate, UserCreate
 from fairpool.wire.policies import PolicyCreate, ProfileCreate, ProfileDefaults
 from fairpool.wire.pools import NodeSpec, PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
+from fairpool.wire.vaults import VaultDocument
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
 
@@ -165,6 +168,27 @@ def body_of_service_account(record: Declared[Document]) -> ServiceAccountCreate:
     """How somebody would have written this service account."""
     said = {**record.spec, "name": record.name, "description": description_of(record.note)}
     return ServiceAccountCreate.model_validate(said)
+
+
+# ---- vaults ----------------------------------------------------------------------------------------------------------
+
+
+def body_of_vault(record: Declared[Document]) -> VaultDocument:
+    """How somebody would have written this vault: of secrets their names."""
+    said = {**shown_vault(record.spec), "name": record.name, "description": description_of(record.note)}
+    return VaultDocument.model_validate(said)
+
+
+def change_of_vault(body: VaultDocument) -> VaultChange:
+    """The whole vault as a change: what is not said goes, secrets that are said stay as they are kept."""
+    single = {name: given for name in SINGLE if (given := getattr(body, name)) is not None}
+    return VaultChange(
+        environment={name: Setting(value=one.value, locked=one.locked) for name, one in body.environment.items()},
+        secrets={name: Setting(value=None, locked=one.locked) for name, one in body.secrets.items()},
+        single={name: Setting(value=one.value, locked=one.locked) for name, one in single.items()},
+        description=body.description,
+        whole=True,
+    )
 
 
 def description_of(note: Mapping[str, object]) -> str:

@@ -12,9 +12,10 @@ from fairpool.app.authz import Role
 from fairpool.app.manifests.carrying_out import Uses
 from fairpool.app.manifests.values import MANAGED, Known, Wanted
 from fairpool.app.memory import Memory
+from fairpool.app.ports import Sealer
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases import components, policies, pools, profiles, service_accounts, stacks, teams, users
+from fairpool.app.use_cases import components, policies, pools, profiles, service_accounts, stacks, teams, users, vaults
 from fairpool.core.errors import InvalidInput
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool
@@ -26,6 +27,7 @@ from fairpool.wire.people import ServiceAccountCreate, TeamCreate, UserCreate
 from fairpool.wire.policies import PolicyCreate, ProfileCreate
 from fairpool.wire.pools import PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
+from fairpool.wire.vaults import VaultDocument
 
 
 class _Pools:
@@ -229,11 +231,28 @@ class _ServiceAccounts:
         service_accounts.delete(tx, object_id)
 
 
+class _Vaults:
+    """Vaults as documents; the secrets that they keep stay where a document names them."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def create(self, tx: Transaction, body: Document) -> str:
+        said = VaultDocument.model_validate(body)
+        return vaults.create(tx, said.name, bodies.change_of_vault(said), self._sealer)().id
+
+    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
+        vaults.update(tx, object_id, bodies.change_of_vault(VaultDocument.model_validate(body)), self._sealer)
+
+    def delete(self, tx: Transaction, object_id: str) -> None:
+        vaults.delete(tx, object_id)
+
+
 KINDS: Final = tuple(Kind(kind) for kind in DOCUMENT_KINDS)
 """Of what documents can speak."""
 
 
-def uses(on_work: str = "refuse") -> Mapping[Kind, Uses]:
+def uses(sealer: Sealer, on_work: str = "refuse") -> Mapping[Kind, Uses]:
     """What can be done with the objects of each kind. on_work: what deleting a pool does about the work there."""
     return MappingProxyType(
         {
@@ -242,6 +261,7 @@ def uses(on_work: str = "refuse") -> Mapping[Kind, Uses]:
             Kind.TEAM: _Teams(),
             Kind.SERVICE_ACCOUNT: _ServiceAccounts(),
             Kind.POOL: _Pools(on_work),
+            Kind.VAULT: _Vaults(sealer),
             Kind.PROFILE: _Profiles(),
             Kind.POLICY: _Policies(),
             Kind.STACK: _Stacks(),
@@ -288,6 +308,7 @@ _BODIES: Final[Mapping[Kind, Callable[[Any], BaseModel]]] = MappingProxyType(
         Kind.USER: bodies.body_of_user,
         Kind.TEAM: bodies.body_of_team,
         Kind.SERVICE_ACCOUNT: bodies.body_of_service_account,
+        Kind.VAULT: bodies.body_of_vault,
         Kind.POOL: bodies.body_of_pool,
         Kind.PROFILE: bodies.body_of_profile,
         Kind.STACK: bodies.body_of_stack,

@@ -47,6 +47,27 @@ class VaultCreate(Body):
     description: Prose = ""
 
 
+class VaultSecretReference(Body):
+    """A secret in a file: that there is one, never its value."""
+
+    locked: Flag = False
+
+
+class VaultDocument(Body):
+    """What a team's steps get in their environment. name: of the team.
+
+    environment: by the variable's name. secrets: those that are kept already, by name; values are never in files.
+    image, storage_url: steps see them as FAIRPOOL_IMAGE and FAIRPOOL_STORAGE_URL.
+    """
+
+    name: str
+    environment: dict[str, VaultValue] = Field(default_factory=dict)
+    secrets: dict[str, VaultSecretReference] = Field(default_factory=dict)
+    image: VaultValue | None = None
+    storage_url: VaultValue | None = None
+    description: Prose = ""
+
+
 class VaultUpdate(Body):
     """What changes of a vault: names that are given change, null takes one away, the others stay."""
 
@@ -75,6 +96,7 @@ class VaultSecretView(View):
 class VaultView(View):
     """A vault as it is now; of secrets only their names."""
 
+    kind: str = "vault"
     id: str
     name: str
     version: int

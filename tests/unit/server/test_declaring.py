@@ -22,6 +22,7 @@ from fairpool.cli.manifests import plain
 from fairpool.core.pools import NodeState
 from fairpool.server import declaring
 from fairpool.wire.manifests.kinds import KINDS, read_document
+from fairpool.wire.reading import InvalidBody
 from tests.documents import FULL, Data
 from tests.unit.app.office import Office, opened, same_as_stored
 
@@ -40,7 +41,7 @@ def attempt(office: Office, *documents: Data, on_work: str = "refuse", **scope: 
     """What that would do to work."""
     found = plan(office, *documents, **scope)
     stored = office.ask(lambda memory, now: what_if.frozen(memory))
-    uses = declaring.uses(on_work)
+    uses = declaring.uses(SEALER, on_work)
     return what_if.attempt(stored, office.store.reader, office.clock.now(), found, Scope(**scope), uses)
 
 
@@ -50,7 +51,7 @@ def apply(office: Office, *documents: Data, on_work: str = "refuse", **scope: An
 
 
 def carrying(tx: Transaction, documents: tuple[Data, ...], scope: Scope, on_work: str = "refuse") -> Any:
-    carry_out(tx, _changes(tx.memory, documents, scope), scope, declaring.uses(on_work))
+    carry_out(tx, _changes(tx.memory, documents, scope), scope, declaring.uses(SEALER, on_work))
     return lambda: None
 
 
@@ -69,6 +70,22 @@ HALF = {"kind": "profile", "name": "half", "demand": {"gpu": 0.5}, "pools": ["gp
 K8S = {"kind": "component", "type": "step_operator", "name": "k8s", "config": {"x": 0.25}}
 STACK = {"kind": "stack", "name": "prod", "orchestrator": "local", "step_operators": ["k8s"]}
 EVERYTHING = (STACK, RED, HALF, POOL, K8S)
+
+
+class Plainly:
+    """Seals nothing."""
+
+    def seal(self, text: str) -> str:
+        return text
+
+    def open(self, sealed: str) -> str:
+        return sealed
+
+    def seal_anew(self, sealed: str) -> str:
+        return sealed
+
+
+SEALER = Plainly()
 
 
 def empty() -> Office:
@@ -371,6 +388,7 @@ def test_every_field_of_every_kind_is_kept_changed_and_told(kind: str) -> None:
     """A field that is new in a kind has to be said here, and then to come through creating and changing."""
     body = KINDS[kind].body
     said = set(FULL[kind]) - {"kind"} | ({"kind"} if kind == "component" else set()) - {"type"}
+    said |= {"secrets"} if kind == "vault" else set()  # which must be there before; see below
     assert said - {"type"} == set(body.model_fields), "say every field, and none as it would be anyway"
     others = [document for name, document in FULL.items() if name != kind]
 
@@ -399,6 +417,31 @@ def body_requires(kind: str, name: str) -> bool:
     """Fields without which there is no such object, or that do not change."""
     field = KINDS[kind].body.model_fields.get(name)
     return name in ("kind", "type") or (field is not None and field.is_required()) or (kind, name) in KEPT
+
+
+def test_a_vault_keeps_its_secrets_and_a_file_never_says_them() -> None:
+    from fairpool.app.use_cases import vaults
+
+    office = empty()
+    secrets = {"TOKEN": vaults.Setting(value="s3cret"), "OTHER": vaults.Setting(value="0ther")}
+    office.do(vaults.create, "red", vaults.VaultChange(secrets=secrets), SEALER)
+    vault = {**FULL["vault"], "secrets": {"TOKEN": {"locked": True}, "OTHER": {}}}
+    assert "s3cret" not in str(plan(office, vault))
+    apply(office, vault)
+    assert plan(office, vault).pending == ()
+    kept = office.memory.document(Kind.VAULT, "red").spec["secrets"]
+    assert isinstance(kept, dict)
+    assert "s3cret" in str(kept["TOKEN"])
+    apply(office, {**vault, "secrets": {"TOKEN": {}}})
+    assert list(cast("Data", office.memory.document(Kind.VAULT, "red").spec["secrets"])) == ["TOKEN"]
+    with pytest.raises(Refusals, match="secret NEW has no value yet"):
+        attempt(office, {**vault, "secrets": {"NEW": {}}})
+    for said in ({"TOKEN": {"value": "s3cret"}}, {"TOKEN": "s3cret"}):
+        with pytest.raises(
+            InvalidBody, match=r"secrets\.TOKEN\.value: the value of a secret does"
+        ) as caught:
+            read_document({**vault, "secrets": said})
+        assert "s3cret" not in str(caught.value.problems)
 
 
 def test_what_a_component_is_does_not_change() -> None:

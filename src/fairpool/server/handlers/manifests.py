@@ -74,12 +74,16 @@ class _Asked:
 
 
 async def _plan(call: Call) -> Response:
-    return present(await _planned(call, _asked(await call.body(ApplyBody))))
+    wanted = _asked(call, await call.body(ApplyBody))
+    _check_readable(call, wanted.kinds)
+    plan = await _planned(call, wanted)
+    _check_readable(call, {Kind(change.kind) for change in plan.changes})
+    return present(plan)
 
 
 async def _apply(call: Call) -> Response:
     body = await call.body(ApplyBody)
-    wanted = _asked(body)
+    wanted = _asked(call, body)
     plan = await _planned(call, wanted)
     if not plan.changes:
         return present(plan)
@@ -91,8 +95,17 @@ async def _apply(call: Call) -> Response:
     return present(plan.model_copy(update={"applied": True}))
 
 
-def _asked(body: ApplyBody) -> _Asked:
-    return _Asked(documents=_documents(body), scope=_scope(body), uses=declaring.uses(body.on_work))
+def _asked(call: Call, body: ApplyBody) -> _Asked:
+    uses = declaring.uses(call.services.sealer, body.on_work)
+    return _Asked(documents=_documents(body), scope=_scope(body), uses=uses)
+
+
+def _check_readable(call: Call, kinds: set[Kind]) -> None:
+    """A plan shows objects as they are: whoever may not read them may not plan them. Raises NotAllowed."""
+    role = call.principal.role
+    hidden = sorted(kind for kind in kinds if right_of(f"{kind.replace('-', '_')}_get", role) is not Right.ALL)
+    if hidden:
+        raise NotAllowed(f"the role {role} does not cover reading every {' and every '.join(hidden)}")
 
 
 _VERBS = {Action.CREATE: "create", Action.CHANGE: "update", Action.ADOPT: "update", Action.DELETE: "delete"}

@@ -27,6 +27,7 @@ from fairpool.wire.pools import PoolCreate, PoolView
 from fairpool.wire.problems import FieldProblem
 from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown
 from fairpool.wire.stacks import ComponentCreate, ComponentKind, ComponentView, StackCreate, StackView
+from fairpool.wire.vaults import VaultDocument, VaultView
 
 COMPONENT_KINDS: Final[tuple[str, ...]] = get_args(ComponentKind)
 
@@ -64,6 +65,7 @@ KINDS: Final[Mapping[str, DocumentKind]] = MappingProxyType(
             DocumentKind("service-account", ServiceAccountCreate, ServiceAccountView),
             DocumentKind("pool", PoolCreate, PoolView),
             DocumentKind("profile", ProfileCreate, ProfileView),
+            DocumentKind("vault", VaultDocument, VaultView),
             DocumentKind("policy", PolicyCreate, PolicyView),
             DocumentKind("stack", StackCreate, StackView),
         )
@@ -95,6 +97,8 @@ def read_document(data: object) -> Document:
         body.pop("kind")
     if kind.kind == "pool":
         body = _pool(data, body)
+    if kind.kind == "vault":
+        _check_no_secrets(data)
     read_body = _read(kind, body)
     return Document(kind=kind.kind, name=name_of(kind.kind, read_body), body=read_body)
 
@@ -161,6 +165,22 @@ def _pool(data: dict[str, object], body: dict[str, object]) -> dict[str, object]
             from_nodes.update(of_node if isinstance(of_node, dict) else ())
         body["capacity"] = {key: value for key, value in capacity.items() if key not in from_nodes}
     return body
+
+
+def _check_no_secrets(data: dict[str, object]) -> None:
+    """A file is read by many. What is refused is not repeated."""
+    secrets = data.get("secrets")
+    told = [
+        FieldProblem(
+            field=f"secrets.{name}.value",
+            message="the value of a secret does not belong into a file",
+            possible=f"{name}: {{}}, once 'fairpool vault set' has given the value",
+        )
+        for name, said in (secrets.items() if isinstance(secrets, dict) else ())
+        if isinstance(said, str) or (isinstance(said, dict) and "value" in said)
+    ]
+    if told:
+        raise InvalidBody(told)
 
 
 def _without_own(data: Mapping[str, object], body: type[BaseModel], view: type[BaseModel]) -> dict[str, object]:
