@@ -57,6 +57,13 @@ class Cluster:
         """The URL of its first database."""
         return self.url("postgres")
 
+    def control(self, action: str) -> None:
+        """``stop`` it in the middle of whatever it does, or ``start`` it again."""
+        how = ["-m", "immediate"] if action == "stop" else ["-l", str(self.folder / "log")]
+        pg_ctl = [str(self.programs / "pg_ctl"), "-D", str(self.folder / "data"), "-w", *how, action]
+        user = _unprivileged() if os.geteuid() == 0 else None
+        subprocess.run(pg_ctl, stdout=subprocess.DEVNULL, check=True, cwd="/", **_as(user))
+
     def new_database(self, options: str = "") -> str:
         """The URL of a new, empty database."""
         name = f"t{uuid.uuid4().hex}"

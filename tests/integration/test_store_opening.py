@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +14,8 @@ import pytest
 
 from fairpool.app.records import RequestQuery
 from fairpool.app.store_errors import StoreCorrupt, StoreError, StoreReadOnly, StoreUnavailable, StoreUnusable
-from fairpool.core.requests import Status
 from fairpool.store import backups, maintenance, opening
-from tests.conformance.store_samples import Trial, change, pool, request, trial
+from tests.conformance.store_samples import Trial, change, pool, request, trial, trial_of
 from tests.tidy import tree
 
 
@@ -147,9 +145,8 @@ def test_a_file_that_cannot_be_written_is_said_at_opening(filled: Path) -> None:
 
 WRITER = """
 import sys
-from pathlib import Path
-from tests.conformance.store_samples import change, request, trial
-on = trial("sqlite", Path(sys.argv[1]))
+from tests.conformance.store_samples import change, request, trial_of
+on = trial_of(sys.argv[1])
 number = 0
 while True:
     on.commit(inserted=(request(f"r{number}"),), changes=(change(f"r{number}"),))
@@ -158,9 +155,9 @@ while True:
 """
 
 
-@pytest.mark.parametrize("commits", [1, 7, 60])
-def test_what_was_acknowledged_before_a_kill_is_there_exactly_once(commits: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+def acknowledged_before_a_kill(url: str, commits: int) -> int:
+    """How many commits a process had said to be durable when it was killed after so many of them."""
+    command = [sys.executable, "-c", WRITER, url]
     writer = subprocess.Popen(command, cwd=tree.ROOT, stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     acknowledged = [int(writer.stdout.readline()) for _ in range(commits)]
@@ -168,39 +165,28 @@ def test_what_was_acknowledged_before_a_kill_is_there_exactly_once(commits: int,
     acknowledged += [int(line) for line in writer.stdout.read().split()]
     writer.wait()
     writer.stdout.close()
-    assert maintenance.check(url(tmp_path / "fairpool.db")).found.unclean
-    on = trial("sqlite", tmp_path)
+    return len(acknowledged)
+
+
+def check_that_all_is_there_once(url: str, acknowledged: int) -> None:
+    on = trial_of(url)
     stored = on.store.load()
     # The last commit may have been durable before its acknowledgement could be written.
-    assert len(stored.live) - len(acknowledged) in (0, 1)
+    assert len(stored.live) - acknowledged in (0, 1)
     assert set(stored.live) == {f"r{number}" for number in range(len(stored.live))}
     assert stored.history_seq == len(stored.live)
     on.store.close()
 
 
-def test_readers_see_whole_commits_while_one_writes(tmp_path: Path) -> None:
-    on = trial("sqlite", tmp_path)
-    wrong: list[object] = []
-    over = threading.Event()
+@pytest.mark.parametrize("commits", [1, 7, 60])
+def test_what_was_acknowledged_before_a_kill_is_there_exactly_once(commits: int, tmp_path: Path) -> None:
+    acknowledged = acknowledged_before_a_kill(url(tmp_path / "fairpool.db"), commits)
+    assert maintenance.check(url(tmp_path / "fairpool.db")).found.unclean
+    check_that_all_is_there_once(url(tmp_path / "fairpool.db"), acknowledged)
 
-    def read() -> None:
-        while not over.is_set():
-            stored = on.store.load()
-            if len(stored.live) % 5 or stored.history_seq != len(stored.live):
-                wrong.append(stored)
 
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for batch in range(40):
-        names = [f"r{batch}-{number}" for number in range(5)]
-        on.commit(inserted=tuple(map(request, names)), changes=tuple(map(change, names)))
-    over.set()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-    assert on.store.reader.requests.count(RequestQuery()) == {Status.QUEUED: 200}
-    on.store.close()
+def test_what_was_acknowledged_before_a_kill_is_there_exactly_once_on_postgresql(postgres_url: str) -> None:
+    check_that_all_is_there_once(postgres_url, acknowledged_before_a_kill(postgres_url, 60))
 
 
 def test_a_backup_is_one_moment_of_a_store_that_is_being_written_to(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fairpool.app.store_errors import StoreUnusable
 from fairpool.core.ids import Instant
 from fairpool.store import copying, migrating, opening, schema, sqlite_files
 from fairpool.store.copying import Progress
-from fairpool.store.databases import Database
+from fairpool.store.databases import Database, settled
 from fairpool.store.maintenance import check
 from fairpool.store.sqlite import SqliteDatabase
 from fairpool.store.urls import database_of
@@ -112,9 +112,9 @@ def _copy_rows(source: Database, target: Database, progress: Progress, now: Inst
             with target.translated(), writer.begin() as writing:
                 # Nobody opens it meanwhile, and nobody who did before writes.
                 target.begin_migration(writing)
-                target.begin_commit(writing)
+                target.take_turn(writing, "", settled)
                 _check_empty(writing, target.name, now)
-                return copying.copy_all(reading, writing, progress)
+                return copying.copy_all(reading, writing, target.table_writer, progress)
     finally:
         readers.dispose()
         writer.dispose()

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, func, select
 
 from fairpool.app.store_errors import StoreUnusable
 from fairpool.store import schema
-from fairpool.store.statements import Statements
+from fairpool.store.databases import TableWriter
 
 _ROWS_AT_ONCE: Final = 5_000
 
@@ -18,7 +18,9 @@ Progress = Callable[[str, int, int], None]
 """Told the table, how many of its rows were copied, and how many there are."""
 
 
-def copy_all(source: Connection, target: Connection, progress: Progress) -> dict[str, int]:
+def copy_all(
+    source: Connection, target: Connection, writers: Callable[[Table], TableWriter], progress: Progress
+) -> dict[str, int]:
     """Copy the rows of all tables into empty ones; whoever is pointed to goes before who points. Returns how many of
     each there are, which were counted on both sides.
 
@@ -30,7 +32,7 @@ def copy_all(source: Connection, target: Connection, progress: Progress) -> dict
         total = count(source, table)
         copied = 0
         for rows in _chunks(source, table):
-            Statements(table, target.dialect).insert(target, rows)
+            writers(table).insert(target, rows)
             copied += len(rows)
             progress(table.name, copied, total)
         arrived = count(target, table)

@@ -5,12 +5,25 @@ The rest of the store speaks SQL that all of them understand, and knows none of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Table
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
+"""Rows of one table by column; all of a call have the same columns."""
+
+Touched: TypeAlias = Callable[[], int]
+"""How many rows a statement touched; to be asked after a call of the `Settle` of the block in which it was run."""
+
+Settle: TypeAlias = Callable[[], None]
+"""Waits until what was written so far is done, and raises what is wrong with it."""
+
+
+def settled() -> None:
+    """What to settle with outside of any block of `Database.together`, where each statement is done when it returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +42,36 @@ class Found:
     def unclean(self) -> bool:
         """Whether the last writer of a file did not close it."""
         return self.wal_bytes > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn to write: the token of the workspace's leader (0: there was none yet), and where the numbering stands."""
+
+    token: int
+    requests: int
+    history: int
+    runs: int
+    steps: int
+
+
+class TableWriter(Protocol):
+    """Writes rows of one table, many at a time."""
+
+    def insert(self, connection: Connection, rows: Rows) -> None:
+        """Add rows."""
+
+    def add_missing(self, connection: Connection, rows: Rows) -> None:
+        """Add those rows whose key is not there."""
+
+    def put(self, connection: Connection, rows: Rows, *, by: tuple[str, ...], keep: tuple[str, ...] = ()) -> None:
+        """Add rows, or change those with the same values of `by`; an old row keeps its values of `keep`."""
+
+    def change(self, connection: Connection, rows: Rows, *, by: tuple[str, ...]) -> Touched:
+        """Change rows that are there, each found by its values of `by`."""
+
+    def drop(self, connection: Connection, rows: Rows) -> Touched:
+        """Remove the rows that have these values."""
 
 
 class Database(Protocol):
@@ -62,8 +105,15 @@ class Database(Protocol):
     def end_migration(self, connection: Connection) -> None:
         """After the steps, in their transaction."""
 
-    def begin_commit(self, connection: Connection) -> None:
-        """Wait until nobody else commits, in whatever workspace, and keep others from it until the transaction ends."""
+    def take_turn(self, connection: Connection, leader: str, settle: Settle) -> Turn:
+        """Wait until nobody else commits, in whatever workspace, and keep others from it, and from becoming that
+        leader, until the transaction ends."""
+
+    def together(self, connection: Connection) -> AbstractContextManager[Settle]:
+        """Within the block, which a transaction does not outlive, what is written may be sent as one."""
+
+    def table_writer(self, table: Table) -> TableWriter:
+        """What writes rows of that table."""
 
     def problems(self, connection: Connection) -> Sequence[str]:
         """What is wrong with what the database should see to by itself, in sentences."""

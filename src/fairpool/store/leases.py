@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row, select
 from fairpool.app.records import DEFAULT_WORKSPACE, Leadership
 from fairpool.app.store_errors import StaleLeader
 from fairpool.core.ids import Instant, seconds
+from fairpool.store.databases import TableWriter
 from fairpool.store.schema import leaders
-from fairpool.store.statements import Statements
 
 _SCHEDULER: Final = "scheduler"
 
@@ -22,25 +22,26 @@ def leader_name(workspace: str) -> str:
     return _SCHEDULER if workspace == DEFAULT_WORKSPACE else f"{_SCHEDULER}/{workspace}"
 
 
-def fence(connection: Connection, leader: str, token: int) -> None:
-    """Raises StaleLeader unless `token` is the current one; it stays so until the transaction ends."""
-    row = _locked(connection, leader)
-    current = 0 if row is None else row.token
+def check_token(token: int, current: int) -> None:
+    """Raises StaleLeader unless `token` is the current one. current: 0 where nobody led yet."""
     if current != token:
         raise StaleLeader(token=token, current=current)
 
 
 class SqlLeases:
-    """The leader lease of one workspace. transaction, reading: begin one that may write, and one that may not."""
+    """The leader lease of one workspace. transaction, reading: begin one that may write, and one that may not.
+    row: writes into `leaders`."""
 
     def __init__(
         self,
         transaction: Callable[[], AbstractContextManager[Connection]],
         reading: Callable[[], AbstractContextManager[Connection]],
+        row: TableWriter,
         workspace: str,
     ) -> None:
         self._transaction = transaction
         self._reading = reading
+        self._row = row
         self._leader = leader_name(workspace)
 
     def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
@@ -55,8 +56,7 @@ class SqlLeases:
                 self._change(connection, values)
                 return Leadership(holder=holder, token=token, until=until, address=address)
             # The first ever: where two find no row at once, one of them makes it, and the other waits and finds it.
-            rows = [{"name": self._leader, **values}]
-            Statements(leaders, connection.dialect).add_missing(connection, rows)
+            self._row.add_missing(connection, [{"name": self._leader, **values}])
             first = _leadership(_locked(connection, self._leader))
             assert first is not None
             return first
@@ -64,7 +64,8 @@ class SqlLeases:
     def renew(self, token: int, now: Instant, ttl_s: float) -> Leadership:
         """See `ports.Leases`."""
         with self._transaction() as connection:
-            fence(connection, self._leader, token)
+            row = _locked(connection, self._leader)
+            check_token(token, 0 if row is None else row.token)
             self._change(connection, {"until": Instant(now + seconds(ttl_s))})
             renewed = _leadership(_read(connection, self._leader))
             assert renewed is not None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, DisconnectionError, SQLAlchemyError
 
 from fairpool.app.store_errors import (
     StoreCorrupt,
@@ -22,7 +23,8 @@ from fairpool.app.store_errors import (
 )
 from fairpool.store import migrating
 from fairpool.store.constraints import violated
-from fairpool.store.databases import Found
+from fairpool.store.databases import Found, Settle, Turn
+from fairpool.store.postgres_rows import JsonRows, driver
 from fairpool.store.soundness import dangling_rows
 
 CONNECT_TIMEOUT_S: Final = 3
@@ -36,6 +38,7 @@ _READERS: Final = 16
 _SPARE_READERS: Final = 4
 _WRITERS: Final = 2  # the scheduler's, and its lease's
 _POOL_TIMEOUT_S: Final = 10
+_TRUSTED_S: Final = 1.0
 
 # Where the URL says nothing else: what lets a process notice within ten seconds that the other machine is gone.
 _CONNECTION: Final = MappingProxyType(
@@ -60,6 +63,10 @@ _TIMEOUTS: Final = MappingProxyType(
 # Advisory locks are numbers in one space per database: the first is ours ("FPOL"), the second says what for.
 _LOCK_SPACE: Final = 0x46504F4C
 _MIGRATION, _COMMIT = 1, 2
+_NUMBERS: Final = (
+    "SELECT (SELECT max(seq) FROM requests), (SELECT max(seq) FROM history), (SELECT max(seq) FROM runs), "
+    "(SELECT max(seq) FROM steps)"
+)
 _WAIT_FOR_TURN: Final = text("SELECT pg_advisory_xact_lock(:space, :what)")
 
 
@@ -90,23 +97,31 @@ class PostgresDatabase:
     def writer(self) -> Engine:
         """See `databases.Database`."""
         # On: a commit that returned survives a power cut, whatever the server's own default is.
-        return self._engine({"synchronous_commit": "on"}, size=_WRITERS, begin="BEGIN ISOLATION LEVEL READ COMMITTED")
+        settings = {"synchronous_commit": "on"}
+        # It finds rows by their keys and in no other way; a table that grew a minute ago looks small to the planner,
+        # which would read all of it.
+        settings |= dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
+        return self._engine(settings, size=_WRITERS, kept=_WRITERS, begin="BEGIN ISOLATION LEVEL READ COMMITTED")
 
     def readers(self) -> Engine:
         """See `databases.Database`."""
+        settings = {"default_transaction_read_only": "on"}
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        return self._engine({"default_transaction_read_only": "on"}, size=_READERS, kept=_SPARE_READERS, begin=begin)
+        return self._engine(settings, size=_READERS, kept=_SPARE_READERS, begin=begin)
 
-    def _engine(self, settings: Mapping[str, str], *, size: int, begin: str, kept: int | None = None) -> Engine:
-        kept = size if kept is None else kept
+    def _engine(self, settings: Mapping[str, str], *, size: int, kept: int, begin: str) -> Engine:
         session = {**_TIMEOUTS, **settings}
         set_up = "SELECT " + ", ".join("set_config(%s, %s, false)" for _ in session)
         values = [part for setting in session.items() for part in setting]
 
         def connect() -> psycopg.Connection[Any]:
-            # Transactions begin where we say so, and a statement alone needs none.
+            # Transactions begin where we say so; a statement alone needs none.
             connection = psycopg.connect(self._conninfo, autocommit=True)
-            connection.execute(set_up, values)
+            try:
+                connection.execute(set_up, values)
+            except BaseException:
+                connection.close()
+                raise
             return connection
 
         engine = create_engine(
@@ -115,16 +130,12 @@ class PostgresDatabase:
             pool_size=kept,
             max_overflow=size - kept,
             pool_timeout=_POOL_TIMEOUT_S,
-            # Asks each connection whether it still lives: after the database was away, the next call finds it again.
-            pool_pre_ping=True,
             hide_parameters=True,
             use_native_hstore=False,  # or each connection begins by looking for a type that we do not use
         )
-
-        @event.listens_for(engine, "begin")
-        def _begin(connection: Connection) -> None:
-            connection.exec_driver_sql(begin)
-
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        event.listen(engine, "checkout", _check_alive)
+        event.listen(engine, "checkin", _note_use)
         return engine
 
     # ---- taking turns -----------------------------------------------------------------------------------------------
@@ -139,9 +150,34 @@ class PostgresDatabase:
     def end_migration(self, connection: Connection) -> None:
         """See `databases.Database`."""
 
-    def begin_commit(self, connection: Connection) -> None:
+    def take_turn(self, connection: Connection, leader: str, settle: Settle) -> Turn:
+        """See `databases.Database`.
+
+        The numbers are read by a statement of their own: a statement sees what was committed before it began, and
+        those that wait begin before the commits for which they wait.
+        """
+        link = driver(connection)
+        token = link.execute("SELECT token FROM leaders WHERE name = %s FOR UPDATE", [leader])
+        link.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_SPACE, _COMMIT])
+        numbers = link.execute(_NUMBERS)
+        settle()
+        held = token.fetchone()
+        requests, history, runs, steps = (number or 0 for number in numbers.fetchone() or ())
+        return Turn(token=held[0] if held else 0, requests=requests, history=history, runs=runs, steps=steps)
+
+    @contextlib.contextmanager
+    def together(self, connection: Connection) -> Iterator[Settle]:
+        """See `databases.Database`. One way to the server and back for all that is not settled in between.
+
+        The transaction must end inside the block. At its end the driver sends a message after which the server no
+        longer ends a session that stays idle in its transaction, and one that is paused would keep its locks for ever.
+        """
+        with driver(connection).pipeline() as pipeline:
+            yield pipeline.sync
+
+    def table_writer(self, table: Table) -> JsonRows:
         """See `databases.Database`."""
-        connection.execute(_WAIT_FOR_TURN, {"space": _LOCK_SPACE, "what": _COMMIT})
+        return JsonRows(table)
 
     # ---- what is there ----------------------------------------------------------------------------------------------
 
@@ -237,6 +273,24 @@ _BROKEN_INDEXES: Final = text(
     "SELECT indexrelid::regclass::text, indrelid::regclass::text FROM pg_index JOIN pg_class ON oid = indexrelid "
     "WHERE NOT (indisvalid AND indisready) AND relnamespace = current_schema()::regnamespace ORDER BY 1"
 )
+
+
+def _check_alive(connection: psycopg.Connection[Any], record: Any, proxy: object) -> None:
+    """Whether a connection that was idle for a while still leads anywhere: after the database was away, the next call
+    gets a new one. One that was used just now is trusted, since asking costs as much as the call itself."""
+    if time.monotonic() - record.info.get("used_at", float("inf")) < _TRUSTED_S:
+        return
+    try:
+        # Nothing, asked outside of any transaction.
+        connection.pgconn.exec_(b"")
+        if connection.pgconn.status != psycopg.pq.ConnStatus.OK:
+            raise DisconnectionError
+    except psycopg.Error:
+        raise DisconnectionError from None
+
+
+def _note_use(connection: object, record: Any) -> None:
+    record.info["used_at"] = time.monotonic()
 
 
 def _name(given: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 
 from fairpool.app.ports import Stored
 from fairpool.app.records import DEFAULT_WORKSPACE, Batch
-from fairpool.store import migrating
+from fairpool.store import migrating, schema
 from fairpool.store.connections import Reading
 from fairpool.store.databases import Database
 from fairpool.store.leases import SqlLeases
@@ -26,9 +26,9 @@ class SqlStore:
         self._writer = writer
         self._readers = readers
         self._workspace = workspace
-        self._rows = Writer(workspace, writer.dialect, database.begin_commit)
+        self._rows = Writer(workspace, database)
         self._reading = Reading(readers, database)
-        self._leases = SqlLeases(self._writing, self._reading, workspace)
+        self._leases = SqlLeases(self._writing, self._reading, database.table_writer(schema.leaders), workspace)
         self._reader = SqlReader(self._reading, workspace)
 
     @property
@@ -43,8 +43,14 @@ class SqlStore:
 
     def commit(self, batch: Batch, token: int) -> int:
         """See `ports.Store`."""
-        with self._writing() as connection:
-            last = self._rows.write(connection, batch, token)
+        with (
+            self._database.translated(),
+            self._writer.connect() as connection,
+            connection.begin() as transaction,
+            self._database.together(connection) as settle,
+        ):
+            last = self._rows.write(connection, batch, token, settle)
+            transaction.commit()
         self._rows.committed()
         return last
 

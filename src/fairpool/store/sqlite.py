@@ -12,15 +12,28 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, PrimaryKeyConstraint, UniqueConstraint, create_engine, event
+from sqlalchemy import (
+    Connection,
+    Engine,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    select,
+)
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from fairpool.app.store_errors import ConstraintViolated, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from fairpool.store import migrating, schema, sqlite_files
 from fairpool.store.constraints import violated
-from fairpool.store.databases import Found
+from fairpool.store.databases import Found, Settle, Turn, settled
 from fairpool.store.sqlite_files import corrupt
+from fairpool.store.statements import Statements
 
 BUSY_TIMEOUT_S: Final = 10.0
 _READERS: Final = 16
@@ -35,6 +48,13 @@ wait for it. `maintenance.check` reads files of any size when asked."""
 
 ALWAYS_CHECKED_BYTES: Final = 16 * 2**20
 """A file below this is checked at every opening: it takes a few tens of milliseconds."""
+
+_DIALECT: Final = SQLiteDialect_pysqlite(paramstyle="qmark")
+_NUMBERED: Final = (schema.requests, schema.history, schema.runs, schema.steps)
+_TURN: Final = select(
+    select(schema.leaders.c.token).where(schema.leaders.c.name == bindparam("leader")).scalar_subquery().label("token"),
+    *(select(func.max(table.c.seq)).scalar_subquery().label(table.name) for table in _NUMBERED),
+)
 
 
 class SqliteDatabase:
@@ -67,8 +87,18 @@ class SqliteDatabase:
         """See `databases.Database`."""
         connection.exec_driver_sql(f"PRAGMA application_id={sqlite_files.APPLICATION_ID}")
 
-    def begin_commit(self, connection: Connection) -> None:
+    def take_turn(self, connection: Connection, leader: str, settle: Settle) -> Turn:
         """See `databases.Database`. The transaction began by taking the one write lock that there is."""
+        row = connection.execute(_TURN, {"leader": leader}).one()
+        return Turn(**{name: value or 0 for name, value in row._asdict().items()})
+
+    def together(self, connection: Connection) -> AbstractContextManager[Settle]:
+        """See `databases.Database`. There is no way to go, and each statement is done when it returns."""
+        return contextlib.nullcontext(settled)
+
+    def table_writer(self, table: Table) -> Statements:
+        """See `databases.Database`."""
+        return Statements(table, _DIALECT)
 
     def found(self) -> Found:
         """See `databases.Database`."""

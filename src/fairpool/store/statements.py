@@ -1,4 +1,4 @@
-"""Statements that are compiled once and run with many rows.
+"""Statements that are compiled once and run with many rows, one after the other.
 
 Rows go to the driver as they are, past the layer that looks at the type of each value: all our columns are numbers and
 texts that every driver takes.
@@ -6,15 +6,14 @@ texts that every driver takes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Executable, Table, bindparam, delete, insert, update
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy import Connection, Dialect, Executable, Table, bindparam, delete, update
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.compiler import SQLCompiler
 
-Rows = Sequence[Mapping[str, Any]]
+from fairpool.store.databases import Rows, Touched
 
 
 class Statement:
@@ -32,13 +31,11 @@ class Statement:
 
     def run(self, connection: Connection, rows: Rows) -> int:
         """Run it for each row. Returns how many rows of the table it touched."""
-        if not rows:
-            return 0
         return connection.exec_driver_sql(self.text, [self.parameters(row) for row in rows]).rowcount
 
 
 class Statements:
-    """The statements on one table, made when they are first needed."""
+    """See `databases.TableWriter`. Statements are made when they are first needed."""
 
     def __init__(self, table: Table, dialect: Dialect) -> None:
         self._table = table
@@ -46,63 +43,57 @@ class Statements:
         self._made: dict[tuple[str, ...], Statement] = {}
 
     def insert(self, connection: Connection, rows: Rows) -> None:
-        """Add rows; every row has the same columns."""
-        self._make(("insert",), rows, lambda row: insert(self._table).values({n: bindparam(n) for n in row})).run(
-            connection, rows
-        )
+        """See `databases.TableWriter`."""
+        self._run(connection, ("insert",), rows, lambda row: insert(self._table).values(_parameters(row)))
 
     def add_missing(self, connection: Connection, rows: Rows) -> None:
-        """Add those rows whose key is not there."""
-        self._make(
-            ("add_missing",),
-            rows,
-            lambda row: self._insert().values({n: bindparam(n) for n in row}).on_conflict_do_nothing(),
-        ).run(connection, rows)
-
-    def put(self, connection: Connection, rows: Rows, *, by: tuple[str, ...], keep: tuple[str, ...] = ()) -> None:
-        """Add rows, or change those with the same values of `by`; an old row keeps its values of `keep`."""
+        """See `databases.TableWriter`."""
 
         def make(row: Mapping[str, Any]) -> Executable:
-            adding = self._insert().values({name: bindparam(name) for name in row})
+            return insert(self._table).values(_parameters(row)).on_conflict_do_nothing()
+
+        self._run(connection, ("add_missing",), rows, make)
+
+    def put(self, connection: Connection, rows: Rows, *, by: tuple[str, ...], keep: tuple[str, ...] = ()) -> None:
+        """See `databases.TableWriter`."""
+
+        def make(row: Mapping[str, Any]) -> Executable:
+            adding = insert(self._table).values(_parameters(row))
             changed = {name: adding.excluded[name] for name in row if name not in (*by, *keep)}
-            putting: Executable = adding.on_conflict_do_update(index_elements=by, set_=changed)
-            return putting
+            return adding.on_conflict_do_update(index_elements=by, set_=changed)
 
-        self._make(("put", *by), rows, make).run(connection, rows)
+        self._run(connection, ("put", *by), rows, make)
 
-    def change(self, connection: Connection, rows: Rows, *, by: tuple[str, ...]) -> int:
-        """Change rows that are there, found by `by` (given in the rows as ``by_<column>``). Returns how many were."""
+    def change(self, connection: Connection, rows: Rows, *, by: tuple[str, ...]) -> Touched:
+        """See `databases.TableWriter`."""
 
         def make(row: Mapping[str, Any]) -> Executable:
             conditions = [self._table.c[name] == bindparam(f"by_{name}") for name in by]
-            columns = [name for name in row if not name.startswith("by_")]
-            return update(self._table).where(*conditions).values({name: bindparam(name) for name in columns})
+            changed = _parameters({name: row[name] for name in row if name not in by and not name.startswith("by_")})
+            return update(self._table).where(*conditions).values(changed)
 
-        return self._make(("change", *by), rows, make).run(connection, rows)
+        found_by = [row | {f"by_{name}": row[name] for name in by} for row in map(dict, rows)]
+        return self._run(connection, ("change", *by), found_by, make)
 
-    def drop(self, connection: Connection, rows: Rows) -> int:
-        """Remove the rows that have these values. Returns how many were there."""
-        return self._make(
-            ("drop",), rows, lambda row: delete(self._table).where(*[self._table.c[n] == bindparam(n) for n in row])
-        ).run(connection, rows)
+    def drop(self, connection: Connection, rows: Rows) -> Touched:
+        """See `databases.TableWriter`."""
 
-    def _insert(self) -> Any:
-        return (postgresql_insert if self._dialect.name == "postgresql" else sqlite_insert)(self._table)
+        def make(row: Mapping[str, Any]) -> Executable:
+            return delete(self._table).where(*[self._table.c[name] == bindparam(name) for name in row])
 
-    def _make(self, name: tuple[str, ...], rows: Rows, make: Any) -> Statement:
-        columns = tuple(rows[0]) if rows else ()
-        key = (*name, "", *columns)
-        if key not in self._made and rows:
+        return self._run(connection, ("drop",), rows, make)
+
+    def _run(
+        self, connection: Connection, name: tuple[str, ...], rows: Rows, make: Callable[[Mapping[str, Any]], Executable]
+    ) -> Touched:
+        if not rows:
+            return lambda: 0
+        key = (*name, "", *rows[0])
+        if key not in self._made:
             self._made[key] = Statement(make(rows[0]), self._dialect)
-        return self._made.get(key, _NOTHING)
+        touched = self._made[key].run(connection, rows)
+        return lambda: touched
 
 
-class _Nothing(Statement):
-    def __init__(self) -> None:
-        pass
-
-    def run(self, connection: Connection, rows: Rows) -> int:
-        return 0
-
-
-_NOTHING = _Nothing()
+def _parameters(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: bindparam(name) for name in row}

@@ -6,18 +6,18 @@ from pool to pool, a device from request to request), and what is pointed to is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import Connection, Dialect, Table, func, select
+from sqlalchemy import Connection, Table
 
 from fairpool.app.records import DOCUMENTS, AnyDeclared, Batch, Kind, RequestRecord, State
 from fairpool.core.ids import RequestId
 from fairpool.core.policies import Subject
 from fairpool.store import declared_rows, report_rows, request_rows, schema
 from fairpool.store.constraints import violated
-from fairpool.store.leases import fence, leader_name
-from fairpool.store.statements import Statements
+from fairpool.store.databases import Database, Settle, Touched, Turn
+from fairpool.store.leases import check_token, leader_name
 
 Values = dict[str, Any]
 
@@ -34,43 +34,52 @@ _PUT_ORDER: Final = (
 
 
 class Writer:
-    """Writes the batches of one workspace. begin_commit: waits until no other workspace's are written."""
+    """Writes the batches of one workspace."""
 
-    def __init__(self, workspace: str, dialect: Dialect, begin_commit: Callable[[Connection], None]) -> None:
+    def __init__(self, workspace: str, database: Database) -> None:
         self._workspace = workspace
         self._leader = leader_name(workspace)
-        self._begin_commit = begin_commit
-        self._on = {table: Statements(table, dialect) for table in schema.metadata.tables.values()}
+        self._database = database
+        self._on = {table: database.table_writer(table) for table in schema.metadata.tables.values()}
+        self._expected: list[tuple[str, int, Touched]] = []
         self._seen_subjects: set[str] = set()
         self._new_subjects: set[str] = set()
 
-    def write(self, connection: Connection, batch: Batch, token: int) -> int:
-        """Write the batch; returns the seq of the last history entry.
+    def write(self, connection: Connection, batch: Batch, token: int, settle: Settle) -> int:
+        """Write the batch; returns the seq of the last history entry. settle: of the block in which it is written.
 
         Raises StaleLeader when `token` is not the current one, MissingReference, and what the database raises.
         """
-        fence(connection, self._leader, token)
-        self._begin_commit(connection)
-        # Only now, in a statement of its own: what one statement reads is of the moment at which it began, and the
-        # statement that waited began before the commit for which it waited.
-        last = connection.execute(_LAST).one()
+        # Whose turn it is draws numbers inside its transaction: over all workspaces they have no gaps, and no order but
+        # the one in which they become visible.
+        turn = self._database.take_turn(connection, self._leader, settle)
+        check_token(token, turn.token)
+        self._expected = []
+        self._write(connection, batch, turn)
+        settle()
+        for constraint, wanted, touched in self._expected:
+            if touched() != wanted:
+                raise violated(constraint)
+        return turn.history + len(batch.changes)
+
+    def _write(self, connection: Connection, batch: Batch, turn: Turn) -> None:
         self._drop(connection, batch.drop)
         self._put(connection, batch.put)
-        self._insert(connection, batch.inserted, (last.request or 0) + 1)
+        self._insert(connection, batch.inserted, turn.requests + 1)
         self._update(connection, batch.updated)
         self._hold_devices(connection, batch)
         self._renew(connection, batch)
         self._redirect(connection, batch)
         tokens = [report_rows.token_values(token) for token in batch.tokens]
         self._on[schema.tokens].put(connection, tokens, by=("id",))
-        self._report(connection, batch)
+        self._report(connection, batch, turn)
         if batch.keys:
             keys = [report_rows.key_values(use, self._workspace) for use in batch.keys]
             self._on[schema.idempotency_keys].insert(connection, keys)
         if batch.sequence is not None:
             row = {"name": self._workspace, "grant_sequence": batch.sequence}
             self._on[schema.workspaces].put(connection, [row], by=("name",))
-        return self._append(connection, batch, (last.history or 0) + 1)
+        self._append(connection, batch, turn.history + 1)
 
     def committed(self) -> None:
         """What was written is durable: remember what need not be written again."""
@@ -87,8 +96,7 @@ class Writer:
             table = declared_rows.TABLES[kind]
             if table is schema.documents:
                 rows = [row | {"kind": kind.value} for row in rows]
-            if self._on[table].drop(connection, rows) != len(rows):
-                raise violated("known_object")
+            self._expect("known_object", len(rows), self._on[table].drop(connection, rows))
 
     def _put(self, connection: Connection, put: tuple[AnyDeclared, ...]) -> None:
         if not put:
@@ -134,10 +142,10 @@ class Writer:
 
     def _update(self, connection: Connection, updated: tuple[tuple[RequestId, State], ...]) -> None:
         rows = [
-            request_rows.state_values(state) | {"by_workspace": self._workspace, "by_id": request}
+            request_rows.state_values(state) | {"workspace": self._workspace, "id": request}
             for request, state in updated
         ]
-        self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
+        self._change(connection, rows)
 
     def _hold_devices(self, connection: Connection, batch: Batch) -> None:
         """What is let go before what is taken: a device goes from one request to the next in one batch."""
@@ -154,28 +162,30 @@ class Writer:
     def _renew(self, connection: Connection, batch: Batch) -> None:
         rows = [
             {"lease_until": lease.until, "lease_length_s": lease.length_s}
-            | {"by_workspace": self._workspace, "by_id": request}
+            | {"workspace": self._workspace, "id": request}
             for request, lease in batch.renewed
         ]
-        self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
+        self._change(connection, rows)
 
     def _redirect(self, connection: Connection, batch: Batch) -> None:
         """After what is inserted: a request may come and be redirected in one batch."""
         rows = [
-            request_rows.origin_values(request) | {"by_workspace": self._workspace, "by_id": request.id}
+            request_rows.origin_values(request) | {"workspace": self._workspace, "id": request.id}
             for request in batch.redirected
         ]
-        self._expect(len(rows), self._on[schema.requests].change(connection, rows, by=("workspace", "id")))
+        self._change(connection, rows)
         self._name_subjects(connection, (request.subjects for request in batch.redirected))
 
     def _name_subjects(self, connection: Connection, named: Iterable[tuple[Subject, ...]]) -> None:
         sets = [one for subjects in set(named) for one in request_rows.subject_sets(subjects, self._workspace)]
         self._on[schema.subject_sets].add_missing(connection, sets)
 
-    @staticmethod
-    def _expect(wanted: int, changed: int) -> None:
-        if changed != wanted:
-            raise violated("known_request")
+    def _change(self, connection: Connection, rows: list[Values]) -> None:
+        touched = self._on[schema.requests].change(connection, rows, by=("workspace", "id"))
+        self._expect("known_request", len(rows), touched)
+
+    def _expect(self, constraint: str, wanted: int, touched: Touched) -> None:
+        self._expected.append((constraint, wanted, touched))
 
     def _label(self, connection: Connection, kind: Kind, labelled: Iterable[tuple[str, Any]]) -> None:
         rows = [
@@ -187,33 +197,20 @@ class Writer:
 
     # ---- runs, steps, history ---------------------------------------------------------------------------------------
 
-    def _report(self, connection: Connection, batch: Batch) -> None:
+    def _report(self, connection: Connection, batch: Batch, turn: Turn) -> None:
         if batch.runs:
-            seq = self._next_seq(connection, schema.runs)
+            seq = turn.runs + 1
             rows = [report_rows.run_values(run, self._workspace) | {"seq": seq + i} for i, run in enumerate(batch.runs)]
             self._on[schema.runs].put(connection, rows, by=("workspace", "id"), keep=("seq", "labels"))
             self._name_subjects(connection, (run.subjects for run in batch.runs))
             self._label(connection, Kind.RUN, ((run.id, run.labels) for run in batch.runs if run.labels))
         if batch.steps:
-            seq = self._next_seq(connection, schema.steps)
+            seq = turn.steps + 1
             rows = [
                 report_rows.step_values(one, self._workspace) | {"seq": seq + i} for i, one in enumerate(batch.steps)
             ]
             self._on[schema.steps].put(connection, rows, by=("workspace", "id"), keep=("seq",))
 
-    def _append(self, connection: Connection, batch: Batch, seq: int) -> int:
+    def _append(self, connection: Connection, batch: Batch, seq: int) -> None:
         rows = [report_rows.change_values(change, seq + i, self._workspace) for i, change in enumerate(batch.changes)]
         self._on[schema.history].insert(connection, rows)
-        return seq + len(rows) - 1
-
-    @staticmethod
-    def _next_seq(connection: Connection, table: Table) -> int:
-        return (connection.execute(select(func.max(table.c.seq))).scalar() or 0) + 1
-
-
-# Where the numbering stands, over all workspaces. Whose turn it is to commit draws numbers inside its transaction: they
-# have no gaps, and no order but the one in which they become visible.
-_LAST: Final = select(
-    select(func.max(schema.requests.c.seq)).scalar_subquery().label("request"),
-    select(func.max(schema.history.c.seq)).scalar_subquery().label("history"),
-)
