@@ -11,11 +11,12 @@ from fairpool.app.membership import teams_of_all
 from fairpool.app.ports import Stored
 from fairpool.app.queue_counts import QueueCounts
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind, RequestRecord
+from fairpool.app.schedules import Timetable, in_force, windows_in
 from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import Pool
 from fairpool.core.requests import Request
-from fairpool.core.world import World
+from fairpool.core.world import Snapshot, World
 
 Object = TypeVar("Object", bound=AnyDeclared)
 
@@ -24,7 +25,8 @@ class Memory:
     """Always what the store would give back: thrown away and loaded anew when a commit fails."""
 
     def __init__(self, stored: Stored, now: Instant) -> None:
-        self.world = World.restore(stored.snapshot)
+        self.timetable = Timetable()
+        self.world = World.restore(_in_force(stored))
         self.live: dict[RequestId, RequestRecord] = dict(stored.live)
         self.ended: dict[RequestId, RequestRecord] = {}  # those that became final in this round
         self.leases = LeaseBook(((record.id, record.lease) for record in self.live.values() if record.lease), now)
@@ -88,12 +90,15 @@ class Memory:
         if old is not None and self._ids.get((old.kind, old.name)) == old.id:
             del self._ids[old.kind, old.name]
         objects[declared.id] = declared
+        if declared.kind is Kind.POLICY:
+            self.timetable.look(declared.id, has_windows=bool(windows_in(declared.note)))
         self._ids[declared.kind, declared.name] = declared.id
 
     def drop(self, kind: Kind, object_id: str) -> None:
         """An object goes."""
         self._teams = None
         old = self._declared[kind].pop(object_id)
+        self.timetable.forget(object_id)
         if self._ids.get((kind, old.name)) == object_id:
             del self._ids[kind, old.name]
 
@@ -162,6 +167,17 @@ class Memory:
         """Of whom a policy speaks, "" for none."""
         declared = self.get(Kind.POLICY, policy) if policy is not None else None
         return str(cast("Declared[Policy]", declared).spec.subject) if declared is not None else ""
+
+
+def _in_force(stored: Stored) -> Snapshot:
+    """The world as it was left: with the numbers of the windows that were open then."""
+    scheduled = {
+        one.id: in_force(cast("Declared[Policy]", one))
+        for one in stored.declared
+        if one.kind is Kind.POLICY and windows_in(one.note)
+    }
+    policies = tuple(scheduled.get(policy.id, policy) for policy in stored.snapshot.policies)
+    return replace(stored.snapshot, policies=policies)
 
 
 def _near(ref: str, names: list[str]) -> list[str]:

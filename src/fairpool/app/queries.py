@@ -80,7 +80,7 @@ def pool_status(memory: Memory, now: Instant, ref: str) -> PoolStatus:
         nominal=books.nominal,
         used=used,
         free=memory.world.free(declared.spec.id),
-        reserved=_sums(books, [policy.declared.spec.reserved for policy in policies]),
+        reserved=_sums(books, [books.policies[policy.declared.spec.id].policy.reserved for policy in policies]),
         borrowed=_sums(books, [policy.borrowed for policy in policies]),
         queued=queued,
         active=active,

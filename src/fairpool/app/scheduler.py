@@ -30,6 +30,7 @@ from fairpool.app.store_errors import (
     StoreUnusable,
 )
 from fairpool.app.transaction import SCHEDULER, Transaction
+from fairpool.app.use_cases import windows
 from fairpool.core import events as ev
 from fairpool.core.errors import CoreError
 from fairpool.core.ids import SECOND, Instant, RequestId, seconds
@@ -160,6 +161,7 @@ class Scheduler:
     def _round(self, work: Sequence[Work[Any]], now: Instant) -> None:
         transaction, tally = Transaction(self.memory, self._ids, self._store.reader, now), Tally()
         try:
+            windows.turn(transaction)
             answers = self._run(work, transaction)
             self._decide(transaction, now, tally)
             entries = self._commit(transaction, now, tally)
@@ -250,7 +252,14 @@ class Scheduler:
             self.wake_at = plan.wake_at
             if not drained and (plan.wake_at is None or plan.wake_at > now):
                 break
-        ends = (self.wake_at, memory.leases.next_lapse(), memory.runtimes.next_end(), self.leading.renew_at)
+        windows.settle(memory, now)
+        ends = (
+            self.wake_at,
+            memory.leases.next_lapse(),
+            memory.runtimes.next_end(),
+            memory.timetable.next(),
+            self.leading.renew_at,
+        )
         moments = [at for at in ends if at is not None]
         self.wake_at = min(moments)
 

@@ -115,6 +115,19 @@ def data(text: str, *, option: str) -> dict[str, Any]:
     return value
 
 
+def listed(text: str, *, option: str) -> list[Any]:
+    """What an option says as a list in JSON or YAML. Raises UsageError."""
+    from fairpool.wire.text import MalformedText, loads
+
+    try:
+        value = loads(text)
+    except MalformedText:
+        value = _yaml(text, option)
+    if not isinstance(value, list):
+        raise click.UsageError(f"{option} is {text!r}; possible: a list, such as '[{{…}}]'")
+    return value
+
+
 def _pairs(text: str, option: str) -> dict[str, Any]:
     from fairpool.wire.text import MalformedText, loads
 

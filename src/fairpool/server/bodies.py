@@ -5,9 +5,10 @@ A field that is new in a `…Create` goes through both functions of its kind: wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fairpool.app.records import Declared, Document
+from fairpool.app.schedules import Window, Windows, windows_in
 from fairpool.app.use_cases.profiles import Defaults, defaults_in
 from fairpool.app.use_cases.vaults import SINGLE, Setting, VaultChange
 from fairpool.app.use_cases.vaults import shown as shown_vault
@@ -18,7 +19,7 @@ from fairpool.core.pools import Node, Ordering, Placement, Pool
 from fairpool.server import incoming
 from fairpool.server.outgoing import units, vector
 from fairpool.wire.people import ServiceAccountCreate, TeamCreate, UserCreate
-from fairpool.wire.policies import PolicyCreate, ProfileCreate, ProfileDefaults
+from fairpool.wire.policies import PolicyCreate, ProfileCreate, ProfileDefaults, WindowSpec
 from fairpool.wire.pools import NodeSpec, PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
 from fairpool.wire.vaults import VaultDocument
@@ -87,6 +88,38 @@ def policy_of(body: PolicyCreate) -> Policy:
     )
 
 
+def schedule_of(specs: Iterable[WindowSpec]) -> Windows:
+    """The windows that a body describes. Raises InvalidInput."""
+    return tuple(incoming.at(f"schedule.{place}", _window_of, spec) for place, spec in enumerate(specs))
+
+
+def _window_of(spec: WindowSpec) -> Window:
+    return Window(
+        start=spec.start,
+        duration_s=spec.duration_s,
+        timezone=spec.timezone,
+        reserved=None if spec.reserved is None else incoming.vector("reserved", spec.reserved),
+        limit=None if spec.limit is None else incoming.vector_with_zeros("limit", spec.limit),
+        priority=spec.priority,
+        weight=None if spec.weight is None else amount(spec.weight),
+        grace_s=spec.grace_s,
+    )
+
+
+def body_of_window(window: Window) -> WindowSpec:
+    """How somebody would have written this window."""
+    return WindowSpec(
+        start=window.start,
+        duration_s=window.duration_s,
+        timezone=window.timezone,
+        reserved=None if window.reserved is None else vector(window.reserved),
+        limit=None if window.limit is None else vector(window.limit),
+        priority=window.priority,
+        weight=None if window.weight is None else units(window.weight),
+        grace_s=window.grace_s,
+    )
+
+
 def body_of_policy(record: Declared[Policy], pool: str) -> PolicyCreate:
     """How somebody would have written this policy. pool: the name of its pool."""
     policy = record.spec
@@ -101,6 +134,7 @@ def body_of_policy(record: Declared[Policy], pool: str) -> PolicyCreate:
         grace_s=policy.grace_s,
         min_runtime_s=policy.min_runtime_s,
         profiles=None if policy.profiles is None else list(policy.profiles),
+        schedule=[body_of_window(window) for window in windows_in(record.note)],
     )
 
 

@@ -65,10 +65,13 @@ class _Policies:
 
     def create(self, tx: Transaction, body: Document) -> str:
         said = PolicyCreate.model_validate(body)
-        return policies.attach(tx, _pool_named(tx, said.pool), bodies.policy_of(said))().id
+        return policies.attach(
+            tx, _pool_named(tx, said.pool), bodies.policy_of(said), schedule=bodies.schedule_of(said.schedule)
+        )().id
 
     def change(self, tx: Transaction, object_id: str, body: Document) -> None:
-        policy = bodies.policy_of(PolicyCreate.model_validate(body))
+        said = PolicyCreate.model_validate(body)
+        policy = bodies.policy_of(said)
         change = policies.PolicyChange(
             priority=policy.priority,
             reserved=policy.reserved,
@@ -79,6 +82,7 @@ class _Policies:
             min_runtime_s=policy.min_runtime_s,
             profiles=policy.profiles,
             all_profiles=policy.profiles is None,
+            schedule=bodies.schedule_of(said.schedule),
         )
         policies.update(tx, object_id, change)
 

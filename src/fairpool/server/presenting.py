@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 
-from fairpool.app import queries, sentences
+from fairpool.app import queries, schedules, sentences
 from fairpool.app.memory import Memory
 from fairpool.app.queries import NodeStatus, PolicyStatus
 from fairpool.app.records import Declared, Kind, RequestRecord
@@ -18,8 +18,9 @@ from fairpool.core.pools import Pool, healthy_capacity, nominal_capacity
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation
 from fairpool.server import outgoing
+from fairpool.server.bodies import body_of_window
 from fairpool.server.outgoing import moment, units, vector
-from fairpool.wire.policies import PolicyView
+from fairpool.wire.policies import InForceView, PolicyView, WindowView
 from fairpool.wire.pools import NodeView, PoolView
 from fairpool.wire.requests import ReasonView, RequestView
 
@@ -58,7 +59,7 @@ def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bo
             "queued": status.queued,
             "active": status.active,
             "nodes": [_node(node) for node in status.nodes],
-            "policies": [_policy(policy) for policy in status.policies] if whole else [],
+            "policies": [_policy(policy, now) for policy in status.policies] if whole else [],
         }
     )
 
@@ -66,7 +67,7 @@ def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bo
 def policy_view(memory: Memory, now: Instant, record: Declared[Policy]) -> PolicyView:
     """A policy with what its requests use. One that is only tried out is shown as declared."""
     if memory.get(Kind.POLICY, record.id) is record:
-        return _policy(queries.policy_status(memory, now, record.id))
+        return _policy(queries.policy_status(memory, now, record.id), now)
     nothing = PolicyStatus(
         declared=record,
         pool_name=memory.pool_name(record.spec.pool),
@@ -76,11 +77,12 @@ def policy_view(memory: Memory, now: Instant, record: Declared[Policy]) -> Polic
         queued=0,
         active=0,
     )
-    return _policy(nothing)
+    return _policy(nothing, now)
 
 
-def _policy(status: PolicyStatus) -> PolicyView:
+def _policy(status: PolicyStatus, now: Instant) -> PolicyView:
     record, policy = status.declared, status.declared.spec
+    windows = schedules.windows_in(record.note)
     return PolicyView(
         id=record.id,
         version=record.version,
@@ -95,6 +97,9 @@ def _policy(status: PolicyStatus) -> PolicyView:
         grace_s=policy.grace_s,
         min_runtime_s=policy.min_runtime_s,
         profiles=list(policy.profiles) if policy.profiles is not None else None,
+        schedule=[WindowView.model_validate(body_of_window(window).model_dump()) for window in windows],
+        now=_in_force(record) if windows else None,
+        next_change_at=outgoing.maybe_moment(schedules.next_edge(windows, now)),
         used=vector(status.used),
         in_share=vector(status.in_share),
         borrowed=vector(status.borrowed),
@@ -102,6 +107,18 @@ def _policy(status: PolicyStatus) -> PolicyView:
         active=status.active,
         created_at=moment(record.created_at),
         updated_at=moment(record.updated_at),
+    )
+
+
+def _in_force(record: Declared[Policy]) -> InForceView:
+    policy = schedules.in_force(record)
+    return InForceView(
+        window=schedules.open_in(record.note),
+        priority=policy.priority,
+        reserved=vector(policy.reserved),
+        limit=vector(policy.limit),
+        weight=units(policy.weight),
+        grace_s=policy.grace_s,
     )
 
 

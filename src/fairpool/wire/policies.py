@@ -7,7 +7,27 @@ from datetime import datetime
 from pydantic import Field
 
 from fairpool.wire.amounts import Amount, Amounts
-from fairpool.wire.model import Body, Flag, Labels, Priority, Prose, Seconds, SomeSeconds, View
+from fairpool.wire.model import Body, Flag, Labels, Line, Priority, Prose, Seconds, SomeSeconds, View
+
+MAX_WINDOWS = 20
+"""Windows of one policy."""
+
+
+class WindowSpec(Body):
+    """A window of time in which other numbers of a policy are in force; what it leaves out is as the policy has it.
+
+    start: a cron expression of five fields (minute hour day month weekday). duration_s: for how many elapsed seconds
+    the window is open each time. timezone: a name of the IANA database.
+    """
+
+    start: Line
+    duration_s: SomeSeconds
+    timezone: Line = "UTC"
+    reserved: Amounts | None = None
+    limit: Amounts | None = None
+    priority: Priority | None = None
+    weight: Amount | None = None
+    grace_s: Seconds | None = None
 
 
 class PolicyCreate(Body):
@@ -19,6 +39,7 @@ class PolicyCreate(Body):
     dedicated: the unused reservation stays idle for its owner (S14).
     grace_s: how long an evicted request has to let go (S31). min_runtime_s: how long it is spared (S30).
     profiles: the profiles it offers by name; None offers all.
+    schedule: windows of time with other numbers; of those that are open, the first counts.
     """
 
     pool: str
@@ -31,11 +52,14 @@ class PolicyCreate(Body):
     grace_s: Seconds = 30
     min_runtime_s: Seconds = 0
     profiles: list[str] | None = None
+    schedule: list[WindowSpec] = Field(default_factory=list, max_length=MAX_WINDOWS)
 
 
 class PolicyUpdate(Body):
-    """What changes of a policy; fields that are left out stay. `reserved` and `limit` are replaced as a whole."""
+    """What changes of a policy; fields that are left out stay. `reserved`, `limit` and `schedule` are replaced as a
+    whole. subject: whose it is from now on."""
 
+    subject: str | None = None
     priority: Priority | None = None
     reserved: Amounts | None = None
     limit: Amounts | None = None
@@ -44,11 +68,37 @@ class PolicyUpdate(Body):
     grace_s: Seconds | None = None
     min_runtime_s: Seconds | None = None
     profiles: list[str] | None = None
+    schedule: list[WindowSpec] | None = Field(default=None, max_length=MAX_WINDOWS)
+
+
+class WindowView(View):
+    """A window of time in which other numbers of a policy are in force."""
+
+    start: str
+    duration_s: int
+    timezone: str = "UTC"
+    reserved: Amounts | None = None
+    limit: Amounts | None = None
+    priority: int | None = None
+    weight: Amount | None = None
+    grace_s: int | None = None
+
+
+class InForceView(View):
+    """What is in force now of a policy with a schedule. window: which window is open, counted from 0; None for none."""
+
+    window: int | None = None
+    priority: int = 0
+    reserved: Amounts = Field(default_factory=dict)
+    limit: Amounts = Field(default_factory=dict)
+    weight: Amount = 1
+    grace_s: int = 30
 
 
 class PolicyView(View):
-    """A policy as it is now, with what its requests use.
+    """A policy as it was written, with what its requests use.
 
+    now: with a schedule, what is in force; next_change_at: when a window next opens or closes.
     in_share, borrowed: what of `used` lies inside the reservation, and what beyond (S20).
     """
 
@@ -66,6 +116,9 @@ class PolicyView(View):
     grace_s: int = 30
     min_runtime_s: int = 0
     profiles: list[str] | None = None
+    schedule: list[WindowView] = Field(default_factory=list)
+    now: InForceView | None = None
+    next_change_at: datetime | None = None
     used: Amounts = Field(default_factory=dict)
     in_share: Amounts = Field(default_factory=dict)
     borrowed: Amounts = Field(default_factory=dict)

@@ -59,3 +59,34 @@ def test_a_queue_that_is_not_there_says_why(pooled: Machine) -> None:
     done = pooled("profile", "update", "one", "--demand", "gpu=2")
     assert done.code == 2 and "policy gpus/team:vision offers profile 'one'" in done.err
     assert pooled("queue", "describe", "vision").code == 2
+
+
+def test_a_policy_with_a_schedule_shows_what_is_in_force_and_when_it_changes(pooled: Machine) -> None:
+    windows = "[{start: '* * * * *', duration_s: 7200, timezone: Europe/Berlin, limit: {gpu: 1}}]"
+    done = pooled("policy", "attach", "gpus", "team:vision", "--limit", "gpu=2", "--schedule", windows)
+    assert done.code == 2 and "schedule.start" in done.err and "more than once an hour" in done.err
+    windows = "[{start: '0 * * * *', duration_s: 7200, timezone: Europe/Berlin, limit: {gpu: 1}}]"
+    pooled.ok("policy", "attach", "gpus", "team:vision", "--limit", "gpu=2", "--schedule", windows)
+    shown = pooled.ok("policy", "describe", "gpus/team:vision")
+    assert "0 * * * * for 2h, Europe/Berlin" in shown
+    assert "window 1 is open: priority 0, limit gpu 1" in shown
+    [found] = pooled.json("policy", "list", "gpus", "--subject", "team:vision")
+    assert (found["limit"], found["now"]["limit"], found["now"]["window"]) == ({"gpu": 2}, {"gpu": 1}, 0)
+    assert found["next_change_at"]
+    done = pooled("run", "--team", "vision", "--gpus", "2", "--pool", "gpus", "--", "true")
+    assert done.code == REJECTED and "the limit of team:vision on pool gpus is 1" in done.err
+    pooled.ok("policy", "update", "gpus/team:vision", "--schedule", "[]")
+    assert "Schedule" not in pooled.ok("policy", "describe", "gpus/team:vision")
+    assert pooled("run", "--team", "vision", "--gpus", "2", "--", "true").code == 0
+
+
+def test_a_policy_given_to_another_team_takes_the_right_of_those_who_wait(pooled: Machine) -> None:
+    pooled.ok("policy", "attach", "gpus", "team:vision")
+    pooled.client.submit(RequestCreate(demand={"gpu": 2}, subjects=["prod"], lease_s=600, preemptible=False), wait_s=5)
+    waiting = pooled.client.submit(RequestCreate(demand={"gpu": 1}, subjects=["team:vision"], lease_s=600))
+    told = pooled.ok("policy", "update", "gpus/team:vision", "--subject", "team:speech")
+    assert "policy gpus/team:speech changed: subject team:vision → team:speech" in told
+    ended = pooled.client.request(waiting.id)
+    assert ended.status == "cancelled"
+    assert [reason.code for reason in ended.reasons] == ["POLICY_OF_OTHERS"]
+    assert "team:vision" in pooled.ok("request", "explain", waiting.id)

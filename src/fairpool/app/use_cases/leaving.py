@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from fairpool.app import schedules
 from fairpool.app.memory import Memory
 from fairpool.app.records import AnyDeclared, Kind, RequestRecord
 from fairpool.app.transaction import Transaction
@@ -84,7 +85,8 @@ def rename(tx: Transaction, old: Subject, new: Subject) -> None:
         replace(each, subjects=tuple(dict.fromkeys(new if subject == old else subject for subject in each.subjects)))
         for each in asked
     ]
-    _redirect(tx, [ev.PolicySet(policy=policy) for policy in renamed.values()], redirected)
+    in_force = [schedules.in_force(replace(policy, spec=renamed[policy.id])) for policy in speaking]
+    _redirect(tx, [ev.PolicySet(policy=policy) for policy in in_force], redirected)
     for policy in speaking:
         name = policy.name.removesuffix(str(old)) + str(new)
         before, after = {"subject": str(old)}, {"subject": str(new)}

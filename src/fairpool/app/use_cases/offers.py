@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
+from fairpool.app import schedules
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Kind
 from fairpool.app.use_cases.demands import demand_of
@@ -73,4 +74,4 @@ def check_offerers(memory: Memory, profile: Profile) -> None:
 
 def limits_of(policy: Declared[Policy]) -> tuple[tuple[tuple[str, int], ...], ...]:
     """The limits that a policy has at one time or another."""
-    return (policy.spec.limit,)
+    return tuple(version.limit for version in schedules.scheduled(policy).versions)

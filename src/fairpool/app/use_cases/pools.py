@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from fairpool.app import schedules
 from fairpool.app.errors import InUse, NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, nearest
 from fairpool.app.use_cases.profiles import rename_pool as rename_in_profiles
+from fairpool.app.use_cases.windows import check_ahead
 from fairpool.core import events as ev
 from fairpool.core.amounts import get, of, plain_vector, show
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import PoolId, RequestId
 from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState, nominal_capacity
 from fairpool.core.requests import Status
-from fairpool.core.rule_checks import check_changes
 from fairpool.core.waiting import RequestClass
 
 PoolRecord = Declared[Pool]
@@ -84,7 +85,7 @@ def update(
         _check_nobody_names(tx.memory, old.name)
     pool = _changed(old.spec, change)
     _check_nodes_free(tx.memory, pool)
-    _check_reservations(tx.memory, pool)
+    _check_reservations(tx, pool)
     check_known(tx.memory, Kind.COMPONENT, sorted(change.components or ()))
     note = old.note if change.description is None else {**old.note, "description": change.description}
     if dry_run:
@@ -223,15 +224,16 @@ def _changed(old: Pool, change: PoolChange) -> Pool:
     return replace(old, capacity=capacity, **pick)
 
 
-def _check_reservations(memory: Memory, pool: Pool) -> None:
-    """What policies promise and allow must still fit (S9). The error names the pool's key, which is what changed."""
-    policies = [policy.spec for policy in memory.policies_of(pool.id)]
+def _check_reservations(tx: Transaction, pool: Pool) -> None:
+    """What policies promise and allow must still fit, whichever windows are open (S9). The error names the pool's key,
+    which is what changed."""
     try:
-        check_changes(memory.world, [ev.PoolSet(pool=pool)])
+        check_ahead(tx.memory, tx.now, [], pools=[pool])
     except InvalidRules as error:
         _, _, key = error.field.partition(".")
-        promised = sum(get(policy.reserved, key) for policy in policies)
-        needed = max([promised, *(get(policy.limit, key) for policy in policies)])
+        policies = [schedules.scheduled(policy).versions for policy in tx.memory.policies_of(pool.id)]
+        promised = sum(max(get(version.reserved, key) for version in versions) for versions in policies)
+        needed = max([promised, *(get(version.limit, key) for versions in policies for version in versions)])
         raise InvalidRules(
             error.message,
             field="nodes" if pool.nodes else f"capacity.{key}",

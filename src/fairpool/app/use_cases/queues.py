@@ -43,7 +43,7 @@ class Place:
     """
 
     pool: str
-    policy: Declared[Policy]
+    policy: Policy
     used: Amounts
     never: Reason | None
     components: tuple[str, ...]
@@ -150,7 +150,7 @@ def _queue(memory: Memory, subject: Subject, profile: Declared[Profile]) -> Queu
     places = [
         Place(
             pool=books.pool.name,
-            policy=memory.policy(policy.id),
+            policy=policy,
             used=of({key: value for key, value in books.policies[policy.id].used_now.items() if value}),
             never=never,
             components=tuple(sorted(books.pool.components)),

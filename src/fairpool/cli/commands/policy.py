@@ -9,7 +9,7 @@ import click
 from fairpool.cli import render
 from fairpool.cli.historyview import changed_fields, print_history
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
+from fairpool.cli.options import body, confirm, connected, data, dry_run, listed, note, printed
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -50,6 +50,12 @@ def _rights(function: click.decorators.FC) -> click.decorators.FC:
             click.option("--dedicated/--shared", default=None, help="Keep what is reserved idle for them."),
             click.option("--grace", "grace_s", type=int, metavar="S", help="How long evicted work has (30)."),
             click.option("--min-runtime", "min_runtime_s", type=int, metavar="S", help="How long it is spared (0)."),
+            click.option(
+                "--schedule",
+                metavar="JSON|YAML",
+                help="Windows of time with other numbers: '[{start: 0 20 * * 1-5, duration_s: 36000, timezone: "
+                "Europe/Berlin, reserved: {gpu: 8}}]'; [] for none.",
+            ),
             click.option("--profile", "profiles", multiple=True, help="Only offer this profile; repeatable."),
         )
     ):
@@ -95,7 +101,8 @@ def list_(client: Client, pool: str | None, subject: str | None, style: Style, *
 def describe(client: Client, policy: str, subject: str | None, style: Style) -> None:
     """Show one policy. POLICY: its id or a unique prefix, POOL/SUBJECT, or POOL with SUBJECT after it."""
     found = _find(client, policy, subject)
-    render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style, name="id")
+    lines = [(column.name.capitalize(), column.show(found)) for column in COLUMNS]
+    render.print_one(found, [*lines, *_schedule(found)], style, name="id")
     if style.format in ("table", "wide"):
         print_history(client, "policy", found.id)
 
@@ -104,6 +111,7 @@ def describe(client: Client, policy: str, subject: str | None, style: Style) -> 
 @click.argument("policy")
 @click.argument("subject", required=False)
 @_rights
+@click.option("--subject", "new_subject", help="Whose it is from now on; who was meant before loses its right.")
 @click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
 @dry_run
 @printed
@@ -112,6 +120,7 @@ def update(
     client: Client,
     policy: str,
     subject: str | None,
+    new_subject: str | None,
     if_version: int | None,
     style: Style,
     *,
@@ -123,7 +132,7 @@ def update(
     from fairpool.wire.policies import PolicyUpdate
 
     found = _find(client, policy, subject)
-    said = body(PolicyUpdate, **_said(rights))
+    said = body(PolicyUpdate, subject=new_subject, **_said(rights))
     made = client.update_policy(found.id, said, version=if_version, dry_run=dry_run)
     if style.format in ("table", "wide"):
         what = "would be changed" if dry_run else "changed"
@@ -190,8 +199,25 @@ def _said(rights: dict[str, object]) -> dict[str, object]:
     for name in ("reserved", "limit"):
         if said[name] is not None:
             said[name] = data(str(said[name]), option=f"--{name}")
+    if said["schedule"] is not None:
+        said["schedule"] = listed(str(said["schedule"]), option="--schedule")
     said["profiles"] = list(said["profiles"]) if said["profiles"] else None  # type: ignore[call-overload]
     return said
+
+
+def _schedule(found: PolicyView) -> list[tuple[str, object]]:
+    """The windows, one a line, and what is in force."""
+    if found.now is None:
+        return []
+    told = [f"{window.start} for {render.duration(window.duration_s)}, {window.timezone}" for window in found.schedule]
+    now = "no window is open" if found.now.window is None else f"window {found.now.window + 1} is open"
+    reserved, limit = render.amounts(found.now.reserved), render.amounts(found.now.limit)
+    numbers = [f"priority {found.now.priority}", reserved and f"{reserved} reserved", limit and f"limit {limit}"]
+    return [
+        ("Schedule", "\n".join(told)),
+        ("Now", f"{now}: {', '.join(each for each in numbers if each)}"),
+        ("Next change", found.next_change_at),
+    ]
 
 
 def _told(made: PolicyView, what: str, style: Style) -> None:

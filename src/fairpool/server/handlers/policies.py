@@ -13,7 +13,7 @@ from fairpool.core.amounts import amount
 from fairpool.core.ids import Instant
 from fairpool.core.policies import Policy, Subject
 from fairpool.server import concerns, incoming, lookups
-from fairpool.server.bodies import policy_of
+from fairpool.server.bodies import policy_of, schedule_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
@@ -41,9 +41,12 @@ async def _list(call: Call) -> Response:
 
 async def _create(call: Call) -> Response:
     body, dry_run = await call.body(PolicyCreate), call.dry_run
-    policy = policy_of(body)
+    policy, schedule = policy_of(body), schedule_of(body.schedule)
     view = await created(
-        call, Kind.POLICY, lambda tx: policies.attach(tx, body.pool, policy, dry_run=dry_run), policy_view
+        call,
+        Kind.POLICY,
+        lambda tx: policies.attach(tx, body.pool, policy, schedule=schedule, dry_run=dry_run),
+        policy_view,
     )
     return present(view, status=200 if dry_run else 201, version=view.version, location=f"policies/{view.id}")
 
@@ -60,6 +63,7 @@ async def _get(call: Call) -> Response:
 async def _update(call: Call) -> Response:
     body, dry_run, version = await call.body(PolicyUpdate), call.dry_run, call.expected_version
     change = policies.PolicyChange(
+        subject=None if body.subject is None else incoming.at("subject", Subject.parse, body.subject),
         priority=body.priority,
         reserved=None if body.reserved is None else incoming.vector("reserved", body.reserved),
         limit=None if body.limit is None else incoming.vector_with_zeros("limit", body.limit),
@@ -70,6 +74,7 @@ async def _update(call: Call) -> Response:
         profiles=None if body.profiles is None else tuple(body.profiles),
         # Said and null: all profiles again. Left out: as it is.
         all_profiles="profiles" in body.model_fields_set and body.profiles is None,
+        schedule=None if body.schedule is None else schedule_of(body.schedule),
     )
     ref = call.path["id"]
     view = await decided(

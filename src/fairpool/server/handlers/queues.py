@@ -45,7 +45,7 @@ def _view(memory: Memory, queue: Queue) -> QueueView:
 
 
 def _pool(memory: Memory, place: Place) -> QueuePoolView:
-    policy = place.policy.spec
+    policy = place.policy
     return QueuePoolView(
         pool=place.pool,
         policy=policy.id,
