@@ -80,6 +80,18 @@ FULL: dict[str, Data] = {
         "grace_s": 7,
         "min_runtime_s": 8,
         "profiles": ["half"],
+        "schedule": [
+            {
+                "start": "0 20 * * 1-5",
+                "duration_s": 36000,
+                "timezone": "Europe/Berlin",
+                "reserved": {"gpu": 0.25},
+                "limit": {"gpu": 1, "license/matlab": 0},
+                "priority": -1,
+                "weight": 1.5,
+                "grace_s": 9,
+            }
+        ],
     },
     "stack": {
         "kind": "stack",

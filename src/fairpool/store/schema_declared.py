@@ -113,7 +113,6 @@ policies = Table(
     number_column("grace_s"),
     number_column("min_runtime_s"),
     json_column("profiles"),
-    json_column("schedule"),
     key("policies", "workspace", "id"),
     UniqueConstraint("workspace", "pool_id", "subject", name="uq_policies_subject"),  # S13
     ForeignKeyConstraint(["workspace", "pool_id"], ["pools.workspace", "pools.id"], name="fk_policies_pool"),

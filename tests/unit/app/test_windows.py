@@ -27,8 +27,10 @@ LONG = 86_400
 
 
 def window(start: str = "0 20 * * *", hours: int = 10, **numbers: Any) -> Window:
-    amounts = {name: vector(numbers.pop(name)) for name in ("reserved", "limit") if name in numbers}
-    return Window(start=start, duration_s=hours * HOUR, **amounts, **numbers)
+    given: dict[str, Any] = {
+        name: vector(value) if name in ("reserved", "limit") else value for name, value in numbers.items()
+    }
+    return Window(start=start, duration_s=hours * HOUR, **given)
 
 
 @pytest.fixture

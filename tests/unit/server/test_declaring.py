@@ -437,9 +437,7 @@ def test_a_vault_keeps_its_secrets_and_a_file_never_says_them() -> None:
     with pytest.raises(Refusals, match="secret NEW has no value yet"):
         attempt(office, {**vault, "secrets": {"NEW": {}}})
     for said in ({"TOKEN": {"value": "s3cret"}}, {"TOKEN": "s3cret"}):
-        with pytest.raises(
-            InvalidBody, match=r"secrets\.TOKEN\.value: the value of a secret does"
-        ) as caught:
+        with pytest.raises(InvalidBody, match=r"secrets\.TOKEN\.value: the value of a secret does") as caught:
             read_document({**vault, "secrets": said})
         assert "s3cret" not in str(caught.value.problems)
 

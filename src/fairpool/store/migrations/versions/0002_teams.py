@@ -1,4 +1,4 @@
-"""For teams: people and their tokens, policies over several pools and with a schedule, who led from where.
+"""For teams: people and their tokens, policies over several pools, who led from where.
 
 Expands only: what the schema before reads and writes stays, with its meaning; code of that schema leaves the new
 columns out when it writes, and they then have their defaults.
@@ -24,7 +24,6 @@ def upgrade() -> None:
     op.add_column("history", sa.Column("source", _WORD, nullable=False, server_default=""))
     for name in ("created_by", "subjects"):
         op.add_column("runs", sa.Column(name, _WORD, nullable=False, server_default=""))
-    op.add_column("policies", sa.Column("schedule", sa.Text(), nullable=True))
     _policy_pools()
     _more_documents()
     _tokens()
