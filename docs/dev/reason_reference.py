@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fairpool.app.sentences import Names, reason
-from fairpool.core.ids import PolicyId, PoolId, RequestId
+from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.reasons import NEVER, RIGHT_LOST, Code, Reason
 
 
@@ -70,6 +70,12 @@ TOLD = {
         means="The request is firm, and other firm work uses the reservation of its policy.",
         do="Wait for that work, let this one be preempted, or reserve more: `fairpool policy update`.",
         numbers={"asked": 1_000, "used": 2_000, "reserved": 2_000},
+    ),
+    Code.WAITS_FOR_WINDOW: Told(
+        means="The policy has a schedule, and at this time it allows or reserves less than is asked for, even if "
+        "nothing else ran through it. At another time it allows enough.",
+        do="Wait for that time, or ask for less.",
+        numbers={"asked": 4_000, "limit": 2_000, "possible": 8_000, "opens_at": 1_767_297_600_000_000},
     ),
     Code.FRAGMENTED: Told(
         means="The pool has enough free in all, but on no node (or, for a fraction of a GPU, on no device) enough "
@@ -168,6 +174,7 @@ def example(code: Code) -> str:
         reserved=numbers.get("reserved"),
         limit=numbers.get("limit"),
         name=TOLD[code].name,
+        opens_at=Instant(numbers["opens_at"]) if "opens_at" in numbers else None,
     )
     return f"`{reason(fact, Names({'p1': 'training'}, {'p2': 'team:vision'}))}`"
 

@@ -10,7 +10,7 @@ from fairpool.core import events as ev
 from fairpool.core.amounts import of, total
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, ProfileId, RequestId
-from fairpool.core.policies import Policy, Profile, Subject
+from fairpool.core.policies import Policy, Possible, Profile, Subject
 from fairpool.core.pools import Node, NodeState, Ordering, Placement, Pool, nominal_capacity
 from fairpool.core.requests import Demand, Request, Status
 from fairpool.core.world import World
@@ -139,6 +139,19 @@ def _policy(rng: Random, pool: Pool, team: int, left: dict[str, int]) -> Policy:
         grace_s=rng.choice([0, 3, 30]),
         min_runtime_s=rng.choice([0, 0, 0, 4]),
         profiles=None if rng.random() < 0.8 else (rng.choice(PROFILES),),
+        possible=_possible(rng, pool) if rng.random() < 0.15 else None,
+    )
+
+
+def _possible(rng: Random, pool: Pool) -> Possible:
+    """What the policy allows at other times."""
+    reserved = {key: rng.randint(0, capacity // 1000) * 1000 for key, capacity in nominal_capacity(pool)}
+    limit = {key: rng.randint(value // 1000, value // 1000 + 2) * 1000 for key, value in reserved.items()}
+    capacity = dict(nominal_capacity(pool))
+    return Possible(
+        reserved=of(reserved),
+        limit=tuple(sorted((key, min(value, capacity[key])) for key, value in limit.items() if rng.random() < 0.5)),
+        opens_at=rng.choice([None, Instant(60 * SECOND)]),
     )
 
 
@@ -219,7 +232,7 @@ def change_rules(rng: Random, world: World, now: Instant) -> None:
     attempt(world, event, now)
 
 
-def change_rights(rng: Random, world: World) -> ev.RuleEvent | ev.Together:
+def change_rights(rng: Random, world: World) -> ev.RuleEvent | ev.Together | None:
     """Policies are given to others, profiles appear, change and go, pools are renamed together with what asks for
     them."""
     kind = rng.random()
@@ -228,7 +241,9 @@ def change_rights(rng: Random, world: World) -> ev.RuleEvent | ev.Together:
         return _wide_policy(rng, world)
     if kind < 0.25 and policies:
         return _other_pools(rng, world, rng.choice(policies))
-    if kind < 0.4 and policies:
+    if kind < 0.33 and policies:
+        return _window_edge(rng.choice(policies))
+    if kind < 0.45 and policies:
         other = Subject.parse(f"team:t{rng.randrange(TEAMS + 1)}")
         return ev.PolicySet(policy=replace(rng.choice(policies), subject=other))
     if kind < 0.6:
@@ -238,6 +253,15 @@ def change_rights(rng: Random, world: World) -> ev.RuleEvent | ev.Together:
     if kind < 0.85 and policies:
         return ev.PolicySet(policy=replace(rng.choice(policies), profiles=rng.choice([None, ("half",), ("one",)])))
     return _renamed(rng, world)
+
+
+def _window_edge(policy: Policy) -> ev.PolicySet | None:
+    """The numbers of another time come into force."""
+    possible = policy.possible
+    if possible is None:
+        return None
+    other = Possible(reserved=policy.reserved, limit=policy.limit)
+    return ev.PolicySet(policy=replace(policy, reserved=possible.reserved, limit=possible.limit, possible=other))
 
 
 def _renamed(rng: Random, world: World) -> ev.Together:

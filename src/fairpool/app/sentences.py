@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
 from fairpool.core.amounts import WHOLE, show
 from fairpool.core.explain import CandidateView, Explanation
+from fairpool.core.ids import SECOND, Instant
 from fairpool.core.reasons import Code, Reason
 from fairpool.core.requests import Status
 
@@ -15,9 +17,12 @@ from fairpool.core.requests import Status
 class Names:
     """How ids are called."""
 
-    def __init__(self, pools: Mapping[str, str], policies: Mapping[str, str]) -> None:
+    def __init__(
+        self, pools: Mapping[str, str], policies: Mapping[str, str], spans: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
         self._pools = pools
         self._policies = policies
+        self._spans = spans or {}  # by policy, the names of its pools, of those that have more than one
 
     def pool(self, pool: str | None) -> str:
         """A pool's name."""
@@ -27,11 +32,25 @@ class Names:
         """Whose policy it is."""
         return self._policies.get(policy or "", policy or "no policy")
 
+    def where(self, fact: Reason) -> str:
+        """Over which pools the policy's numbers count: the pool that is spoken of, or all of them together."""
+        span = self._spans.get(fact.policy or "")
+        if span is None:
+            return f"pool {self.pool(fact.pool)}"
+        return f"pools {', '.join(span[:-1])} and {span[-1]} together"
+
 
 def names_of(memory: Memory) -> Names:
     """How pools and policies are called."""
     pools = {pool.id: pool.name for pool in memory.all(Kind.POOL)}
-    return Names(pools, {policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)})
+    policies = memory.all(Kind.POLICY)
+    return Names(pools, {policy.id: memory.subject_of(policy.id) for policy in policies}, spans_of(memory))
+
+
+def spans_of(memory: Memory) -> dict[str, tuple[str, ...]]:
+    """The names of the pools of each policy that has more than one."""
+    specs = memory.world.policies.values()
+    return {spec.id: tuple(memory.pool_name(pool) for pool in spec.pools) for spec in specs if spec.also}
 
 
 def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code of a closed set)
@@ -46,10 +65,11 @@ def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code o
         case Code.EXCEEDS_POOL_CAPACITY:
             return f"{asked} {key} is asked for, pool {pool} has {possible} in all"
         case Code.EXCEEDS_POLICY_LIMIT:
-            return f"{asked} {key} is asked for, the limit of {who} on pool {pool} is {possible}"
+            return f"{asked} {key} is asked for, the limit of {who} on {names.where(fact)} is {possible}"
         case Code.EXCEEDS_RESERVATION:
             return (
-                f"{asked} {key} that must not be interrupted is asked for, {who} has {possible} reserved on pool {pool}"
+                f"{asked} {key} that must not be interrupted is asked for, "
+                f"{who} has {possible} reserved on {names.where(fact)}"
             )
         case Code.NO_NODE_FITS:
             return f"one part needs {asked} {key}, no node of pool {pool} could hold it (the largest has {possible})"
@@ -63,13 +83,16 @@ def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code o
             return f"pool {pool} uses {used} {key} of {possible}{degraded}: it is over capacity and grants none"
         case Code.LIMIT_IN_USE:
             return (
-                f"{who} uses {used} of its limit of {_amount(fact.limit)} {key} on pool {pool}, {asked} more asked for"
+                f"{who} uses {used} of its limit of {_amount(fact.limit)} {key} on {names.where(fact)}, "
+                f"{asked} more asked for"
             )
         case Code.RESERVATION_IN_USE:
             return (
                 f"work of {who} that must not be interrupted uses {used} of the {_amount(fact.reserved)} {key} "
-                f"reserved on pool {pool}, {asked} more asked for"
+                f"reserved on {names.where(fact)}, {asked} more asked for"
             )
+        case Code.WAITS_FOR_WINDOW:
+            return _waits_for_window(fact, names)
         case Code.FRAGMENTED:
             return f"pool {pool} has {free} {key} free, but scattered: not where {asked} fits together"
         case Code.HELD_FOR_OLDER:
@@ -96,6 +119,20 @@ def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code o
             return f"pool {fact.name} no longer takes work of the component that it runs on"
         case Code.POOL_GONE:
             return f"pool {fact.name} is no more"
+
+
+def _waits_for_window(fact: Reason, names: Names) -> str:
+    what = "reserves" if fact.limit is None else "allows"
+    now = _amount(fact.reserved if fact.limit is None else fact.limit)
+    later = "without a limit" if fact.possible is None else f"up to {_amount(fact.possible)}"
+    until = f", next change {_moment(fact.opens_at)}" if fact.opens_at is not None else ""
+    policy = f"the policy of {names.policy(fact.policy)} on {names.where(fact)}"
+    asked = f"{_amount(fact.asked)} {fact.key}"
+    return f"{policy} {what} {now} {fact.key} at this time and {later} at others{until}; {asked} asked for"
+
+
+def _moment(at: Instant) -> str:
+    return datetime.fromtimestamp(at // SECOND, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def summary(explanation: Explanation, names: Names) -> str:
@@ -134,6 +171,8 @@ def helps(view: CandidateView, explanation: Explanation, names: Names) -> list[s
     for key, amount in view.missing:
         is_ = "is" if amount <= WHOLE else "are"
         told.append(f"{show(amount)} more {key} {is_} free in pool {names.pool(view.pool)}")
+    if Code.WAITS_FOR_WINDOW in codes:
+        told.append(f"the time comes at which the policy of {names.policy(view.policy)} allows more")
     if Code.FRAGMENTED in codes:
         told.append(f"units that lie together are free in pool {names.pool(view.pool)}, or smaller parts are asked for")
     if explanation.starts_if_preemptible:

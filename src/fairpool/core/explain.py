@@ -264,6 +264,7 @@ def _missing(pool: PoolBooks, policy: PolicyBooks, request: Request) -> tuple[tu
 def _holders(world: World, pool: PoolBooks, policy: PolicyBooks, reasons: list[Reason]) -> tuple[Holder, ...]:
     """Who holds of the keys that the reasons name: of the own policy, in all of its pools, where only its own rights
     stand in the way."""
+    reasons = [reason for reason in reasons if reason.code is not Code.WAITS_FOR_WINDOW]  # nobody's end changes that
     keys = {reason.key for reason in reasons if reason.key}
     own_only = all(reason.code in (Code.LIMIT_IN_USE, Code.RESERVATION_IN_USE) for reason in reasons)
     pools = [world.books[each] for each in policy.account.pools] if own_only else [pool]

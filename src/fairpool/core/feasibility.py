@@ -12,7 +12,7 @@ from typing import TypedDict, Unpack
 from fairpool.core.accounts import PolicyBooks
 from fairpool.core.amounts import GPU, UNMETERED_BY_DEFAULT, WHOLE, Amounts, get
 from fairpool.core.books import PoolBooks
-from fairpool.core.ids import RequestId
+from fairpool.core.ids import Instant, RequestId
 from fairpool.core.placement import PoolNodes
 from fairpool.core.pools import NodeState, PoolState
 from fairpool.core.reasons import Code, Reason
@@ -31,6 +31,7 @@ class Facts(TypedDict, total=False):
     limit: int | None
     blocker: RequestId | None
     degraded: bool
+    opens_at: Instant | None
 
 
 # ---- never ----------------------------------------------------------------------------------------------------------
@@ -64,7 +65,7 @@ def _exceeds_capacity(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) ->
 
 def _exceeds_limit(policy: PolicyBooks, amounts: Amounts) -> Reason | None:
     for key, value in amounts:
-        limit = policy.limit.get(key)
+        limit = policy.policy.most_allowed(key)
         if limit is not None and value > limit:
             return _reason(Code.EXCEEDS_POLICY_LIMIT, policy, key=key, asked=value, possible=limit, limit=limit)
     return None
@@ -74,7 +75,7 @@ def _exceeds_reservation(policy: PolicyBooks, amounts: Amounts, preemptible: boo
     if preemptible:
         return None
     for key, value in amounts:
-        reserved = policy.reserved.get(key, 0)
+        reserved = policy.policy.most_reserved(key)
         if key in policy.bounded and value > reserved:
             return _reason(Code.EXCEEDS_RESERVATION, policy, key=key, asked=value, possible=reserved, reserved=reserved)
     return None
@@ -123,6 +124,9 @@ def limit_in_use(policy: PolicyBooks, amounts: Amounts) -> Reason | None:
         limit = policy.limit.get(key)
         if limit is not None:
             used = max(policy.used_now.get(key, 0), policy.used_after.get(key, 0))
+            if value > limit:
+                most = policy.policy.most_allowed(key)
+                return _not_now(policy, key=key, asked=value, limit=limit, possible=most)
             if used + value > limit:
                 return _reason(
                     Code.LIMIT_IN_USE, policy, key=key, asked=value, used=used, limit=limit, free=max(0, limit - used)
@@ -139,6 +143,9 @@ def reservation_in_use(policy: PolicyBooks, amounts: Amounts, preemptible: bool)
             continue
         used = max(policy.firm_now.get(key, 0), policy.firm_after.get(key, 0))
         reserved = policy.reserved.get(key, 0)
+        if value > reserved:
+            most = policy.policy.most_reserved(key)
+            return _not_now(policy, key=key, asked=value, reserved=reserved, possible=most)
         if used + value > reserved:
             return _reason(
                 Code.RESERVATION_IN_USE,
@@ -150,6 +157,14 @@ def reservation_in_use(policy: PolicyBooks, amounts: Amounts, preemptible: bool)
                 free=max(0, reserved - used),
             )
     return None
+
+
+def _not_now(policy: PolicyBooks, **facts: Unpack[Facts]) -> Reason:
+    """More than the policy allows now, even if nothing else ran through it: at another time it allows more."""
+    possible = policy.policy.possible
+    if possible is not None:
+        facts["opens_at"] = possible.opens_at
+    return _reason(Code.WAITS_FOR_WINDOW, policy, **facts)
 
 
 # ---- not yet: what the pool holds back ------------------------------------------------------------------------------

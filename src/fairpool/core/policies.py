@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from fairpool.core.amounts import WHOLE, Amounts, show
+from fairpool.core.amounts import WHOLE, Amounts, get, show
 from fairpool.core.errors import InvalidInput, InvalidRules
-from fairpool.core.ids import PolicyId, PoolId, ProfileId, check_name
+from fairpool.core.ids import Instant, PolicyId, PoolId, ProfileId, check_name
 
 DEFAULT_GRACE_S = 30  # S31
 
@@ -54,6 +54,22 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Possible:
+    """What a policy whose numbers change with time allows at some time or other.
+
+    reserved, limit: the largest of each key in any of its windows; a key that `limit` leaves out has no limit in one.
+    opens_at: when its numbers change next, where that is known.
+
+    It decides only whether a request waits or can never run (S16); what may start follows from the policy's numbers
+    of the moment. Whoever knows the windows sets the policy anew at each edge.
+    """
+
+    reserved: Amounts = ()
+    limit: tuple[tuple[str, int], ...] = ()
+    opens_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Binds one subject to one pool, or to several together.
 
@@ -64,6 +80,7 @@ class Policy:
     grace_s: how long an evicted allocation of this policy has to let go (S31).
     min_runtime_s: how long an allocation of this policy runs before it may be evicted (S30).
     profiles: the profiles it offers by name; None offers all.
+    possible: what it allows at other times than now; None where it is always the same.
     """
 
     id: PolicyId
@@ -78,11 +95,25 @@ class Policy:
     min_runtime_s: int = 0
     profiles: tuple[str, ...] | None = None
     also: tuple[PoolId, ...] = ()
+    possible: Possible | None = None
 
     @property
     def pools(self) -> tuple[PoolId, ...]:
         """All of its pools, the most preferred first."""
         return (self.pool, *self.also)
+
+    def most_reserved(self, key: str) -> int:
+        """The most that is reserved of a key at any time."""
+        now = get(self.reserved, key)
+        return now if self.possible is None else max(now, get(self.possible.reserved, key))
+
+    def most_allowed(self, key: str) -> int | None:
+        """The largest limit on a key at any time; None where there is none at some time."""
+        now = dict(self.limit).get(key)
+        if now is None or self.possible is None:
+            return now
+        other = dict(self.possible.limit).get(key)
+        return None if other is None else max(now, other)
 
     def without(self, pool: PoolId) -> Policy | None:
         """The policy with that pool taken out of its pools; None where it has no other."""

@@ -61,7 +61,8 @@ def _check_policy(pools: list[Pool], policy: Policy) -> None:
     capacity, limits = total(nominal_capacity(pool) for pool in pools), dict(policy.limit)
     known = {key for pool in pools for key, _ in nominal_capacity(pool)}
     where = _named(pools)
-    for name, amounts in (("reserved", policy.reserved), ("limit", policy.limit)):
+    other = (("reserved", policy.possible.reserved), ("limit", policy.possible.limit)) if policy.possible else ()
+    for name, amounts in (("reserved", policy.reserved), ("limit", policy.limit), *other):
         for key, value in amounts:
             if key not in known:
                 raise InvalidRules(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fairpool.core.ids import PolicyId, PoolId, RequestId
+from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 
 
 class Code(StrEnum):
@@ -22,6 +22,7 @@ class Code(StrEnum):
     POOL_FULL = "POOL_FULL"
     LIMIT_IN_USE = "LIMIT_IN_USE"
     RESERVATION_IN_USE = "RESERVATION_IN_USE"
+    WAITS_FOR_WINDOW = "WAITS_FOR_WINDOW"
     FRAGMENTED = "FRAGMENTED"
     HELD_FOR_OLDER = "HELD_FOR_OLDER"
     DEDICATED_TO_OTHERS = "DEDICATED_TO_OTHERS"
@@ -73,6 +74,7 @@ class Reason:
     possible: the most that could be asked for here (the capacity, the limit, the reservation, the largest node).
     blocker: the request that capacity is held or kept for, where that is what stands in the way.
     degraded: the pool has nodes that are not ready, so that less is there than was promised (S6).
+    opens_at: when the policy's numbers change next, where that is what is waited for.
     name: how that was called which is there no more (`LAPSED`): the policy's subject, the profile, the pool.
     """
 
@@ -89,3 +91,4 @@ class Reason:
     blocker: RequestId | None = None
     degraded: bool = False
     name: str = ""
+    opens_at: Instant | None = None

@@ -28,7 +28,7 @@ def explanation_view(whole: Explained, reach: Reach) -> Explanation:
     """Why a request is where it is, as far as the caller may know."""
     explained = redaction.explained(whole, reach)
     facts = explained.explanation
-    names = Names(explained.pool_names, explained.policy_subjects)
+    names = Names(explained.pool_names, explained.policy_subjects, explained.policy_spans)
     waits_for_eviction = facts.eviction is not None and facts.status is Status.QUEUED
     evicting: list[str] = list(facts.eviction.victims) if facts.eviction is not None and waits_for_eviction else []
     return Explanation(

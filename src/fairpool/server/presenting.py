@@ -207,6 +207,7 @@ def reason_view(reason: Reason, names: Names) -> ReasonView:
         limit=_maybe(reason.limit),
         blocker=reason.blocker,
         degraded=reason.degraded,
+        opens_at=outgoing.maybe_moment(reason.opens_at),
     )
 
 

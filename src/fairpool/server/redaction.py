@@ -99,6 +99,7 @@ def explained(whole: Explained, reach: Reach) -> Explained:
         nameless=frozenset(name for name, record in whole.mentioned.items() if not is_within(record, reach)),
         pool_names=whole.pool_names,
         policy_subjects=subjects(whole.policy_subjects, reach),
+        policy_spans=whole.policy_spans,
     )
 
 

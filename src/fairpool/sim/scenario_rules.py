@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from fairpool.core import amounts
 from fairpool.core.errors import InvalidInput
-from fairpool.core.ids import PolicyId, PoolId, ProfileId
-from fairpool.core.policies import DEFAULT_GRACE_S, Policy, Profile, Subject, SubjectKind
+from fairpool.core.ids import Instant, PolicyId, PoolId, ProfileId
+from fairpool.core.policies import DEFAULT_GRACE_S, Policy, Possible, Profile, Subject, SubjectKind
 from fairpool.core.pools import DEFAULT_MAX_BYPASS_S, Node, NodeState, Ordering, Placement, Pool
 from fairpool.sim.scenario_reading import Item
 
@@ -25,6 +25,7 @@ POLICY_FIELDS = (
     "grace_s",
     "min_runtime_s",
     "profiles",
+    "possible",
 )
 
 
@@ -140,9 +141,20 @@ def read_policy(item: Item, names: Names) -> Policy:
             profiles=tuple(each.known("profile", names.profiles) for each in offered.one_or_more())
             if offered is not None
             else None,
+            possible=_possible(found["possible"]) if "possible" in found else None,
         )
     except InvalidInput as error:
         raise item.refused(error) from None
+
+
+def _possible(item: Item) -> Possible:
+    """What the policy allows at other times: ``{reserved: …, limit: …, opens_at: …}``."""
+    found = item.fields(("reserved", "limit", "opens_at"))
+    return Possible(
+        reserved=amounts.of(found["reserved"].amounts()) if "reserved" in found else (),
+        limit=tuple(sorted(found["limit"].amounts().items())) if "limit" in found else (),
+        opens_at=Instant(found["opens_at"].seconds()) if "opens_at" in found else None,
+    )
 
 
 def read_pools(item: Item, found: dict[str, Item], names: Names) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairpool.app.records import Document
 from fairpool.core.amounts import Amounts
-from fairpool.core.ids import PolicyId, PoolId, RequestId
+from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.plan import Claim
 from fairpool.core.policies import Subject, SubjectKind
 from fairpool.core.reasons import Code, Reason
@@ -116,6 +116,7 @@ _REASON_FIELDS = (
     "blocker",
     "degraded",
     "name",
+    "opens_at",
 )
 
 
@@ -156,4 +157,5 @@ def _reason(fields: dict[str, Any]) -> Reason:
         blocker=None if fields.get("blocker") is None else RequestId(fields["blocker"]),
         degraded=fields.get("degraded", False),
         name=fields.get("name", ""),
+        opens_at=None if fields.get("opens_at") is None else Instant(fields["opens_at"]),
     )

@@ -9,7 +9,7 @@ from fairpool.core import amounts
 from fairpool.core import events as ev
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.planner import decide
-from fairpool.core.policies import DEFAULT_GRACE_S, Policy, Profile, Subject
+from fairpool.core.policies import DEFAULT_GRACE_S, Policy, Possible, Profile, Subject
 from fairpool.core.pools import DEFAULT_MAX_BYPASS_S, Node, Ordering, Placement, Pool, PoolState
 from fairpool.core.requests import Demand, Request
 from fairpool.core.world import World
@@ -63,6 +63,7 @@ class PolicySettings(TypedDict, total=False):
     min_runtime_s: int
     profiles: tuple[str, ...] | None
     also: tuple[str, ...]
+    possible: Possible | None
 
 
 def policy(
@@ -87,6 +88,7 @@ def policy(
         min_runtime_s=settings.get("min_runtime_s", 0),
         profiles=settings.get("profiles"),
         also=tuple(PoolId(each) for each in settings.get("also", ())),
+        possible=settings.get("possible"),
     )
 
 

@@ -122,6 +122,7 @@ class ReasonView(View):
     limit: Amount | None = None
     blocker: str | None = None
     degraded: bool = False
+    opens_at: datetime | None = None
 
 
 class RequestView(View):

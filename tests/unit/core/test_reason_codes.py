@@ -11,7 +11,7 @@ from fairpool.core import events as ev
 from fairpool.core.explain import Explanation, explain
 from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, ProfileId, RequestId
 from fairpool.core.planner import decide
-from fairpool.core.policies import Profile
+from fairpool.core.policies import Possible, Profile
 from fairpool.core.pools import Placement, Pool, PoolState
 from fairpool.core.reasons import NEVER, RIGHT_LOST, Code, Reason
 from fairpool.core.requests import Request, Status
@@ -73,6 +73,11 @@ def _reservation_in_use() -> World:
     return make.settled(
         make.pool("p", {"gpu": 8}), make.policy("team:t", {"gpu": 4}), firm, later=[_asks(2, preemptible=False)]
     )
+
+
+def _night() -> World:
+    possible = Possible(limit=(("gpu", 4000),), opens_at=Instant(3600 * SECOND))
+    return make.world(make.pool("p", {"gpu": 8}), make.policy("team:t", None, {"gpu": 2}, possible=possible), _asks(3))
 
 
 def _fragmented() -> World:
@@ -165,6 +170,10 @@ CASES = {
     Code.LIMIT_IN_USE: Case(_limit_in_use, _reason(Code.LIMIT_IN_USE, "gpu", asked=2, used=3, limit=4, free=1)),
     Code.RESERVATION_IN_USE: Case(
         _reservation_in_use, _reason(Code.RESERVATION_IN_USE, "gpu", asked=2, used=3, reserved=4, free=1)
+    ),
+    Code.WAITS_FOR_WINDOW: Case(
+        _night,
+        replace(_reason(Code.WAITS_FOR_WINDOW, "gpu", asked=3, limit=2, possible=4), opens_at=Instant(3600 * SECOND)),
     ),
     Code.FRAGMENTED: Case(_fragmented, _reason(Code.FRAGMENTED, "gpu", asked=2, free=2)),
     Code.HELD_FOR_OLDER: Case(

@@ -11,6 +11,7 @@ from fairpool.app.leases import DEFAULT_LEASE_S
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader
 from fairpool.app.records import Document, Kind, Lease, RequestQuery, RequestRecord, State, Submission
+from fairpool.app.sentences import spans_of
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.asking import made_as
 from fairpool.app.use_cases.components import LOCAL, check_component
@@ -283,6 +284,7 @@ class Explained:
     mentioned: Mapping[RequestId, RequestRecord]
     pool_names: Mapping[str, str]
     policy_subjects: Mapping[str, str]
+    policy_spans: Mapping[str, tuple[str, ...]]
     nameless: frozenset[RequestId] = frozenset()
 
 
@@ -315,4 +317,5 @@ def explained_with(memory: Memory, explanation: core_explain.Explanation, record
         mentioned={request: memory.live[request] for request in ids if request in memory.live},
         pool_names={pool.id: pool.name for pool in memory.all(Kind.POOL)},
         policy_subjects={policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)},
+        policy_spans=spans_of(memory),
     )
