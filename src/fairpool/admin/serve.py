@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairpool.admin import first_token
 from fairpool.wire import local_server
 from fairpool.wire.local_server import READY_LINE, ServerFile
 
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     ready = _ready_signal(options.ready_fd)
     try:
-        _serve(options, lambda: ready(READY_LINE))
+        _serve(options, ready)
     except CannotServe as error:
         ready(f"{error}\n".encode())
         sys.stderr.write(f"fairpool: {error}\n")
@@ -78,11 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--log-level")
     parser.add_argument("--log-format", help="text for people (the default), or json for programs")
     parser.add_argument("--log-to-file", action="store_true", help="write the log into the data folder")
+    parser.add_argument("--bootstrap", action="store_true", help="make a first admin where there are no users yet")
+    parser.add_argument("--hears-token", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--ready-fd", type=int, help="file descriptor to write 'ready' to once it takes calls")
     return parser
 
 
-def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
+def _serve(options: argparse.Namespace, ready: Callable[[bytes], None]) -> None:
     try:
         from fairpool.bootstrap import oidc_settings
         from fairpool.bootstrap.settings import WrongSetting, load
@@ -100,7 +103,7 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
         directory = _own_directory(settings.data_dir)
         with _lock(directory) as taken:
             if not taken:
-                ready()
+                ready(READY_LINE)
                 return
             sys.setswitchinterval(_SWITCH_S)
             with _using(directory):
@@ -111,10 +114,15 @@ def _serve(options: argparse.Namespace, ready: Callable[[], None]) -> None:
             reached_at = settings.advertise or _address(url, settings)
             with build(settings, token, address=reached_at, oidc=oidc) as runtime:
                 _tune_collector()
+                told: list[str] = []
+                if options.bootstrap or settings.shares_database:
+                    token_of_first = first_token.make(runtime)
+                    if token_of_first is not None:
+                        first_token.tell(token_of_first, directory, told.append if options.hears_token else None)
                 server = Process(
                     runtime.app,
                     runtime.services,
-                    on_ready=lambda: _announce(directory, url, ready),
+                    on_ready=lambda: _announce(directory, url, lambda: ready("".join(told).encode() + READY_LINE)),
                     idle_s=_idle_s(settings, in_background=options.log_to_file),
                 )
                 server.run_on(listening)

@@ -47,7 +47,7 @@ def gather(client: Client) -> Sight:
     longest = client.requests(view="queued", order="oldest", limit=MOST_LOOKED_AT)
     waiting = sorted(longest, key=lambda request: request.queued_at)[:MOST_ROWS]
     why = {}
-    for request in waiting[:MOST_EXPLAINED]:
+    for request in [request for request in waiting if not request.foreign][:MOST_EXPLAINED]:
         try:
             why[request.id] = client.explain(request.id).summary
         except ClientError:

@@ -9,11 +9,11 @@ from uuid import uuid4
 from pydantic import BaseModel
 
 from fairpool.client.following import follow
-from fairpool.client.transport import Query, Transport
+from fairpool.client.people import PeopleCalls
+from fairpool.client.transport import Query
 from fairpool.wire.events import Event, HistoryEntry
 from fairpool.wire.explanations import CheckResult, Explanation
 from fairpool.wire.manifests.plans import ApplyBody, ApplyResult
-from fairpool.wire.pages import MAX_PAGE, Page
 from fairpool.wire.policies import (
     PolicyCreate,
     PolicyUpdate,
@@ -63,41 +63,8 @@ View = TypeVar("View", bound=BaseModel)
 Item = TypeVar("Item", bound=BaseModel)
 
 
-class Client:
+class Client(PeopleCalls):
     """A connection to one server. Each method raises `Problem` or `Unreachable`. Safe to use from several threads."""
-
-    def __init__(self, transport: Transport) -> None:
-        self.transport = transport
-
-    @property
-    def url(self) -> str:
-        """Where the server is."""
-        return self.transport.url
-
-    def close(self) -> None:
-        """Close the kept connections."""
-        self.transport.close()
-
-    def pages(
-        self,
-        route: str,
-        item: type[Item],
-        *,
-        query: Query | None = None,
-        limit: int | None = None,
-        path: dict[str, str] | None = None,
-    ) -> Iterator[Item]:
-        """The items of a list, page after page, at most `limit` of them."""
-        left, cursor = limit, None
-        while left is None or left > 0:
-            size = MAX_PAGE if left is None else min(left, MAX_PAGE)
-            asked: Query = {**(query or {}), "limit": size, "cursor": cursor}
-            page = self.transport.call(route, Page[item], path=path, query=asked)  # type: ignore[valid-type]
-            yield from page.items
-            left = None if left is None else left - len(page.items)
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     # ---- pools ------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Final
 from fairpool.client.errors import WrongSetting
 
 PROJECT_FILE: Final = Path(".fairpool") / "config.toml"
-KEYS: Final = ("server", "token", "workspace", "output", "user", "stack", "component")
+KEYS: Final = ("server", "token", "workspace", "output", "user", "team", "stack", "component")
 """What a configuration file may say at its top level, and ``FAIRPOOL_`` with the key in capitals in the environment."""
 
 DEFAULTS: Final = {"workspace": "default", "output": "table"}

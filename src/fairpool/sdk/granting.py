@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fairpool.sdk import devices
+from fairpool.sdk.connection import setting
 from fairpool.sdk.errors import InvalidUse
 from fairpool.sdk.orchestrators.base import Grant
 from fairpool.sdk.settings import ResourceSettings
@@ -67,9 +68,17 @@ def _read(fields: dict[str, object]) -> RequestCreate:
         raise InvalidUse("; ".join(told)) from None
 
 
-def subjects_around() -> tuple[str, ...]:
-    """The subjects that the environment adds."""
-    return tuple(text.strip() for text in os.environ.get(SUBJECTS_ENV, "").split(",") if text.strip())
+def subjects_around(*teams: str) -> tuple[str, ...]:
+    """The subjects that the surroundings add: the teams chosen, else that of FAIRPOOL_TEAM, and FAIRPOOL_SUBJECTS."""
+    chosen = teams or tuple(filter(None, [setting("team")]))
+    named = tuple(f"team:{team.removeprefix('team:')}" for team in chosen)
+    return (*named, *(text.strip() for text in os.environ.get(SUBJECTS_ENV, "").split(",") if text.strip()))
+
+
+def team_of(subjects: Sequence[str]) -> str | None:
+    """The one team that is named there; None for none or several, which then all count."""
+    teams = {text.removeprefix("team:") for text in subjects if text.startswith("team:")}
+    return teams.pop() if len(teams) == 1 else None
 
 
 def lease_s() -> int:

@@ -41,6 +41,7 @@ class Hold:
         *,
         pool: str | None,
         subjects: Sequence[str] | None,
+        team: str | None = None,
         on_preempt: Callable[[], object] | None,
         name: str,
         timeout_s: float | None,
@@ -49,6 +50,7 @@ class Hold:
         self.on_preempt = on_preempt
         self._asked_pool = pool
         self._subjects = subjects
+        self._teams = (team,) if team else ()
         self._name = name
         self._timeout_s = timeout_s
         self._broker: Broker | None = None
@@ -112,7 +114,10 @@ class Hold:
         self._broker = shared_broker()
         subjects = self._subjects
         if subjects is None:
-            subjects = (find_stack(self._broker.api, None).orchestrator.subject, *granting.subjects_around())
+            subjects = (
+                find_stack(self._broker.api, None).orchestrator.subject,
+                *granting.subjects_around(*self._teams),
+            )
         create = granting.request_for(self.settings, subjects=subjects, name=self._name, pool=self._asked_pool)
         self._broker.submit(Submission(prepare=lambda: create, listener=self._heard, failed=self._not_asked))
         try:
@@ -267,6 +272,7 @@ def hold(
     on_preempt: Callable[[], object] | None = None,
     component: str | None = None,
     subjects: Sequence[str] = (),
+    team: str | None = None,
     name: str | None = None,
     timeout: float | None = None,
     **resources: Any,
@@ -276,21 +282,24 @@ def hold(
     resources: the fields of ResourceSettings (which may be given as the first argument instead). pool: the one pool
     that will do. on_preempt: called in a thread when the resources must be given back; leave the block within
     ``h.seconds_left`` seconds, after that they are others'. component: as which component to ask; the active stack's
-    orchestrator, if left out. subjects: whose it is besides (``team:vision``). timeout: seconds to wait, then HoldError
-    (`wait_timeout` says the same to the server, which then rejects the request).
+    orchestrator, if left out. subjects: whose it is besides (``team:vision``). team: of your teams the one that it is
+    for; what FAIRPOOL_TEAM says, else all of them. timeout: seconds to wait, then HoldError (`wait_timeout` says the
+    same to the server, which then rejects the request).
     """
     if settings is not None and resources:
         raise InvalidUse("hold takes ResourceSettings or their fields, not both")
     asked_as: tuple[str, ...] | None = None
     component = component or setting("component")
+    around = granting.subjects_around(*([team] if team else []))
     if component is not None:
-        asked_as = (f"component:{component.removeprefix('component:')}", *granting.subjects_around(), *subjects)
+        asked_as = (f"component:{component.removeprefix('component:')}", *around, *subjects)
     elif subjects:
-        asked_as = (*granting.subjects_around(), *subjects)
+        asked_as = (*around, *subjects)
     return Hold(
         settings if settings is not None else ResourceSettings(**resources),
         pool=pool,
         subjects=asked_as,
+        team=team,
         on_preempt=on_preempt,
         name=name or Path(_program()).name or "hold",
         timeout_s=timeout,

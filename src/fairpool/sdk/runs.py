@@ -19,7 +19,7 @@ from fairpool.sdk.calls import RunPlace, StepCall
 from fairpool.sdk.driver import Driver, shared_driver
 from fairpool.sdk.errors import StepCancelled
 from fairpool.sdk.futures import StepFuture
-from fairpool.sdk.granting import subjects_around
+from fairpool.sdk.granting import subjects_around, team_of
 from fairpool.sdk.pickling import function_reference, pack
 from fairpool.sdk.retry import StepRetryConfig
 from fairpool.sdk.settings import ResourceSettings
@@ -38,13 +38,14 @@ class Run:
         self.settings = settings
         # A stack made in the program is not known to the server, which then shows the run without one.
         known = None if isinstance(stack, Stack) else self.stack.name
-        self.id = self._driver.api.create_run(RunCreate(name=name, stack=known)).id
+        around = subjects_around()
+        self.id = self._driver.api.create_run(RunCreate(name=name, stack=known, team=team_of(around))).id
         self._place = RunPlace(
             run_id=self.id,
             run_name=name,
             store=open_store(self.stack.artifacts),
             logs=logs_folder() / self.id,
-            subjects=subjects_around(),
+            subjects=around,
         )
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()

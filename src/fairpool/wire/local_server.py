@@ -14,7 +14,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +28,9 @@ LOG_FILE: Final = "server.log"
 DATABASE_FILE: Final = "fairpool.db"
 READY_LINE: Final = b"ready\n"
 """What the server writes to the file descriptor of ``--ready-fd`` once it can be used; anything else is its refusal."""
+
+TOKEN_WORD: Final = "token"  # noqa: S105 (the word, not a token)
+"""How a line before that one begins which tells the first admin's token, to a starter that says ``--hears-token``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,13 +147,18 @@ class NotStarted(RuntimeError):
     """The local server could not be started; the message says why and what to do."""
 
 
-def start(directory: Path, *arguments: str, timeout_s: float = 60) -> ServerFile:
+def start(
+    directory: Path, *arguments: str, timeout_s: float = 60, hear_token: Callable[[str], None] | None = None
+) -> ServerFile:
     """Start the folder's server in the background, or find that somebody else has; returns once it takes calls.
 
-    arguments: further ones for ``python -m fairpool.admin.serve``. Raises NotStarted.
+    arguments: further ones for ``python -m fairpool.admin.serve``. hear_token: given the first admin's token, where
+    this start makes one. Raises NotStarted.
     """
     read_end, write_end = os.pipe()
     command = [sys.executable, "-m", "fairpool.admin.serve", "--data-dir", str(directory), "--log-to-file"]
+    if hear_token is not None:
+        command.append("--hears-token")
     try:
         child = subprocess.Popen(
             [*command, "--ready-fd", str(write_end), *arguments],
@@ -164,7 +172,8 @@ def start(directory: Path, *arguments: str, timeout_s: float = 60) -> ServerFile
     finally:
         os.close(write_end)
     told = _hear(read_end, timeout_s)
-    if told == READY_LINE:
+    if told is not None and told.endswith(READY_LINE):
+        _pass_on(told, hear_token)
         # It goes on without us: nobody will collect it, and Popen should not complain about that.
         child.returncode = 0
         if child.stderr is not None:
@@ -182,12 +191,19 @@ def start(directory: Path, *arguments: str, timeout_s: float = 60) -> ServerFile
     raise NotStarted(why or f"the local server did not start; its log is {directory / LOG_FILE}")
 
 
+def _pass_on(told: bytes, hear_token: Callable[[str], None] | None) -> None:
+    for line in told.decode().splitlines():
+        word, _, token = line.partition(" ")
+        if word == TOKEN_WORD and hear_token is not None:
+            hear_token(token)
+
+
 def _hear(descriptor: int, timeout_s: float) -> bytes | None:
-    """What the child says until it closes its end, or its first line if that is READY_LINE; None after the timeout."""
+    """What the child says until it closes its end, or up to READY_LINE; None after the timeout."""
     heard = b""
     give_up_at = time.monotonic() + timeout_s
     try:
-        while heard != READY_LINE:
+        while not heard.endswith(READY_LINE):
             readable, _, _ = select.select([descriptor], [], [], max(give_up_at - time.monotonic(), 0))
             if not readable:
                 return None

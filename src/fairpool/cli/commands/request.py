@@ -110,7 +110,9 @@ def describe(client: Client, request: str, style: Style) -> None:
     """Show one request (by id, unique id prefix, or the name of a live one) with its history."""
     found = _meant(client, request)
     render.print_one(found, _lines(found), style, name="id")
-    if style.format in ("table", "wide"):
+    if found.foreign:
+        note("it is another team's: what is told of it is what explains the wait of yours")
+    elif style.format in ("table", "wide"):
         if found.status == "queued":
             click.echo()
             _print_explanation(client.explain(found.id))

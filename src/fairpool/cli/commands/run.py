@@ -23,7 +23,7 @@ _MEMORY = re.compile(r"(\d+)(KB|KiB|MB|MiB|GB|GiB|TB|TiB|PB|PiB)")
 @click.option("--nodes", "node_count", type=click.IntRange(1), help="So many equal parts, each on one node.")
 @click.option("--pool", help="Only this pool.")
 @click.option("--profile", help="A profile, instead of amounts.")
-@click.option("--team", "teams", multiple=True, help="On behalf of a team; repeatable.")
+@click.option("--team", "teams", multiple=True, help="Of your teams only this (FAIRPOOL_TEAM); repeatable.")
 @click.option("--as", "subjects", multiple=True, metavar="SUBJECT", help="On behalf of user:NAME or another subject.")
 @click.option("--component", help="The component that it runs on (the active stack's orchestrator).")
 @click.option("--priority", type=int, help="Among the requests of the same policy (0).")
@@ -67,8 +67,8 @@ def run(
     _must_exist(command[0])
     _must_be_there(on_abort)
     stack, component = _where(client, asked["component"])
-    teams = [f"team:{team.removeprefix('team:')}" for team in _texts(asked["teams"])]
-    subjects = [f"component:{component}", *teams, *_texts(asked["subjects"]), *granting.subjects_around()]
+    around = granting.subjects_around(*_texts(asked["teams"]))
+    subjects = [f"component:{component}", *around, *_texts(asked["subjects"])]
     profile = asked["profile"]
     request: RequestCreate = body(
         RequestCreate,

@@ -24,7 +24,8 @@ def server() -> None:
 @click.option("--allow-remote", is_flag=True, help="Listen on other than loopback addresses too.")
 @click.option("--idle", "idle_s", type=int, metavar="S", help="Stop after so long without work (1800; 0: never).")
 @click.option("--log-format", type=click.Choice(("text", "json")), help="How it logs (text).")
-def start(*, foreground: bool, allow_remote: bool, **said: str | int | None) -> None:
+@click.option("--bootstrap", is_flag=True, help="Make a first admin where there are no users yet, and show a token.")
+def start(*, foreground: bool, allow_remote: bool, bootstrap: bool, **said: str | int | None) -> None:
     """Start the local server, or find the one that runs."""
     from fairpool.wire import local_server
 
@@ -34,6 +35,8 @@ def start(*, foreground: bool, allow_remote: bool, **said: str | int | None) -> 
             arguments += [f"--{name.replace('_', '-')}", str(value)]
     if allow_remote:
         arguments.append("--allow-remote")
+    if bootstrap:
+        arguments.append("--bootstrap")
     if foreground:
         import os
 
@@ -46,12 +49,17 @@ def start(*, foreground: bool, allow_remote: bool, **said: str | int | None) -> 
         from fairpool.client.errors import NoServer
 
         try:
-            found = local_server.start(directory, *arguments)
+            found = local_server.start(directory, *arguments, hear_token=_show)
         except local_server.NotStarted as error:
             raise NoServer(str(error)) from None
         note(f"started at {found.url} (process {found.pid}, data in {directory})")
     else:
         note(f"runs already at {found.url} (process {found.pid}, data in {directory})")
+
+
+def _show(token: str) -> None:
+    click.echo(token)
+    note("this is the token of user 'admin', the first admin, for 7 days; it is not shown again")
 
 
 @server.command("stop")

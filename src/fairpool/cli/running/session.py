@@ -33,6 +33,7 @@ from fairpool.client.api import Client
 from fairpool.client.errors import ClientError
 from fairpool.client.renewing import RENEW_EVERY_S, LeaseRenewer
 from fairpool.sdk import vaults
+from fairpool.sdk.granting import team_of
 from fairpool.wire.problems import Exit
 from fairpool.wire.requests import LeaseView, RequestCreate, RequestView
 from fairpool.wire.runs import RunCreate, RunUpdate, StepCreate, StepUpdate
@@ -82,7 +83,14 @@ class Session:
             order = self._order
             self._client.check(order.request)  # what is refused is no run
             run = self._client.create_run(
-                RunCreate(name=order.name, kind="command", user=_user(), labels=order.request.labels, stack=order.stack)
+                RunCreate(
+                    name=order.name,
+                    kind="command",
+                    user=_user(),
+                    team=team_of(order.request.subjects),
+                    labels=order.request.labels,
+                    stack=order.stack,
+                )
             ).id
             step = self._client.create_step(run, StepCreate(name=order.name, component=order.component)).id
             try:
