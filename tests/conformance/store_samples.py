@@ -43,8 +43,9 @@ NOW = Instant(1_700_000_000 * SECOND)
 class Trial:
     """A store with its leader's token; `reopened` is what the next process would find."""
 
-    def __init__(self, open_it: Callable[[], Store]) -> None:
+    def __init__(self, open_it: Callable[[], Store], url: str = "") -> None:
         self._open = open_it
+        self.url = url
         self.store = open_it()
         self.token = self.store.leases.acquire("first", NOW, 60).token
 
@@ -79,7 +80,7 @@ def trial(kind: str, folder: Path) -> Trial:
 
 def trial_of(url: str, workspace: str = DEFAULT_WORKSPACE) -> Trial:
     """A store in the database of that URL."""
-    return Trial(lambda: open_store(url, workspace=workspace))
+    return Trial(lambda: open_store(url, workspace=workspace), url)
 
 
 def pool(name: str = "shared", *, object_id: str = "", gpus: int = 8, nodes: tuple[Node, ...] = ()) -> Declared[Pool]:

@@ -7,28 +7,18 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, inspect
 
 from fairpool.app.store_errors import StoreForeign, StoreTooNew
-from fairpool.store import maintenance, migrating, opening, schema, sqlite
+from fairpool.store import maintenance, migrating, opening, schema
 from tests.conformance.store_samples import NOW, allocated, change, grant, policy, pool, request, trial
+from tests.migration.databases import at_revision
 from tests.tidy import tree
 
 REVISIONS = migrating.known_revisions()
-
-
-def at_revision(path: Path, revision: str) -> None:
-    """A database as that revision left it."""
-    writer = sqlite.writer(path)
-    with writer.begin() as connection:
-        config = migrating._config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    writer.dispose()
 
 
 def made_by_steps(path: Path) -> Path:
@@ -80,7 +70,7 @@ def test_tables_made_by_steps_and_by_the_models_are_the_same_to_the_letter(tmp_p
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_every_earlier_schema_is_brought_up_to_date_at_opening(revision: str, tmp_path: Path) -> None:
     path = tmp_path / "fairpool.db"
-    at_revision(path, revision)
+    at_revision(f"sqlite:///{path}", revision)
     opening.open_store(f"sqlite:///{path}").close()
     report = maintenance.check(f"sqlite:///{path}")
     assert (report.revision, report.problems) == (migrating.HEAD, ())
