@@ -304,6 +304,24 @@ def test_whoever_has_lost_a_group_has_lost_its_team_at_the_next_sign_in(at: Inst
     assert "sign-in" in {entry["actor"] for entry in entries}
 
 
+def test_a_team_that_is_bound_to_a_group_is_the_providers(at: Installation) -> None:
+    at.provider.user("finn", groups=["ml-speech"])
+    at.provider.user("gwen")
+    at.owner.ok("POST", "/users", {"name": "gwen"})
+    made = at.owner.ok("POST", "/teams", {"name": "speech", "group": "ml-speech", "members": ["gwen"]})
+    assert (made["group"], made["members"]) == ("ml-speech", ["gwen"])
+    assert signed_in(at, "finn")["teams"] == ["speech"]
+    assert signed_in(at, "gwen")["teams"] == []
+    assert at.owner.ok("GET", "/teams/speech")["members"] == ["finn"]
+    file = {"kind": "team", "name": "speech", "group": "ml-speech", "description": "from a file"}
+    at.owner.ok("POST", "/apply", {"documents": [file]})
+    team = at.owner.ok("GET", "/teams/speech")
+    assert (team["members"], team["description"]) == (["finn"], "from a file")
+    at.owner.ok("PATCH", "/teams/speech", {"group": ""})
+    at.provider.user("finn", groups=[])
+    assert signed_in(at, "finn")["teams"] == [], "the provider gave it, and takes it away"
+
+
 def test_a_renamed_person_stays_the_same_user_and_nobody_else_takes_their_name(at: Installation) -> None:
     at.provider.user("carol", preferred_username="carol")
     assert signed_in(at, "carol")["subject"] == "user:carol"

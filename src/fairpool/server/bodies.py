@@ -193,8 +193,10 @@ def body_of_user(record: Declared[Document]) -> UserCreate:
 
 
 def body_of_team(record: Declared[Document]) -> TeamCreate:
-    """How somebody would have written this team."""
+    """How somebody would have written this team: of one that a group of the provider decides on, not who is in it."""
     said = {**record.spec, "name": record.name, "description": description_of(record.note)}
+    if said.get("group"):
+        said["members"] = []
     return TeamCreate.model_validate(said)
 
 

@@ -205,11 +205,14 @@ class _Teams:
     def create(self, tx: Transaction, body: Document) -> str:
         said = TeamCreate.model_validate(body)
         name = incoming.name("name", said.name, what="team")
-        return teams.create(tx, name, members=said.members, description=said.description)().id
+        made = teams.create(tx, name, members=said.members, group=said.group, description=said.description)
+        return made().id
 
     def change(self, tx: Transaction, object_id: str, body: Document) -> None:
         said = TeamCreate.model_validate(body)
-        teams.update(tx, object_id, teams.TeamChange(members=tuple(said.members), description=said.description))
+        members = None if said.group else tuple(said.members)  # the provider's group decides: no file does
+        change = teams.TeamChange(members=members, group=said.group, description=said.description)
+        teams.update(tx, object_id, change)
 
     def delete(self, tx: Transaction, object_id: str) -> None:
         teams.delete(tx, object_id)

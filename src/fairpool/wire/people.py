@@ -66,26 +66,31 @@ class UserDeletion(View):
 
 
 class TeamCreate(Body):
-    """People who share rights. members: names of users."""
+    """People who share rights. members: names of users.
+
+    group: the identity provider's group that decides who is in it, from each one's next sign-in on.
+    """
 
     name: str
     members: list[str] = Field(default_factory=list)
+    group: Line = ""
     description: Prose = ""
 
 
 class TeamUpdate(Body):
     """What changes of a team; fields that are left out stay. members: all of them, in place of those before.
 
-    name: policies, service accounts and live requests follow.
+    name: policies, service accounts and live requests follow. group: "" for by hand again.
     """
 
     name: str | None = None
     members: list[str] | None = None
+    group: Line | None = None
     description: Prose | None = None
 
 
 class TeamView(View):
-    """A team as it is now. subject: how policies speak of it."""
+    """A team as it is now. subject: how policies speak of it. group: at the identity provider, "" for by hand."""
 
     kind: str = "team"
     id: str
@@ -93,6 +98,7 @@ class TeamView(View):
     version: int
     subject: str = ""
     members: list[str] = Field(default_factory=list)
+    group: str = ""
     service_accounts: list[str] = Field(default_factory=list)
     description: str = ""
     created_at: datetime | None = None

@@ -79,7 +79,7 @@ def free(name: str, taken: set[str]) -> str:
 def team_states(declared: list[AnyDeclared] | tuple[AnyDeclared, ...]) -> list[TeamState]:
     """The teams as a sign-in sees them."""
     return [
-        TeamState(name=team.name, members=frozenset(names_in(team, "members")), group=_text(team.spec, "group"))
+        TeamState(name=team.name, members=frozenset(names_in(team, "members")), group=teams.group_of(team))
         for team in declared
     ]
 
@@ -147,8 +147,3 @@ def _set_user(
 def _binding(user: AnyDeclared) -> Mapping[str, Json]:
     found = user.note.get(_NOTE)
     return found if isinstance(found, dict) else {}
-
-
-def _text(spec: object, field: str) -> str:
-    found = spec.get(field) if isinstance(spec, dict) else None
-    return found if isinstance(found, str) else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from fairpool.app.membership import names_in
-from fairpool.app.records import Declared, Document, Kind
+from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import leaving
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
@@ -21,11 +21,12 @@ Answer = Callable[[], TeamRecord]
 class TeamChange:
     """What changes of a team; None leaves as it is. members: all of them, by name.
 
-    add, remove: who joins, and who leaves.
+    add, remove: who joins, and who leaves. group: the identity provider's group that decides who is in it; "" for none.
     """
 
     name: str | None = None
     members: tuple[str, ...] | None = None
+    group: str | None = None
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     description: str | None = None
@@ -48,13 +49,22 @@ class TeamDeletion:
 
 
 def create(
-    tx: Transaction, name: str, *, members: Iterable[str] = (), description: str = "", dry_run: bool = False
+    tx: Transaction,
+    name: str,
+    *,
+    members: Iterable[str] = (),
+    group: str = "",
+    description: str = "",
+    dry_run: bool = False,
 ) -> Answer:
-    """A new team. Raises Exists, NotFound (a member), InvalidName."""
+    """A new team. group: the identity provider's group that decides who is in it, "" for by hand.
+
+    Raises Exists, NotFound (a member), InvalidName.
+    """
     check_free(tx, Kind.TEAM, check_name(name, what="team name"))
     chosen = tuple(dict.fromkeys(members))
     check_known(tx.memory, Kind.USER, chosen)
-    spec: Document = {"members": list(chosen)}
+    spec = _spec(chosen, group)
     note = note_of(description)
     if dry_run:
         return lambda: trial(tx, Kind.TEAM, name, spec, note)
@@ -76,7 +86,7 @@ def update(
     name = old.name if change.name is None else check_name(change.name, what="team name")
     if name != old.name:
         check_free(tx, Kind.TEAM, name)
-    spec: Document = {"members": list(members)}
+    spec = _spec(members, group_of(old) if change.group is None else change.group)
     note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, name=name, spec=spec, note=note)
@@ -120,6 +130,16 @@ def delete(
     tx.drop(Kind.TEAM, old.id)
     tx.note(Kind.TEAM, old.id, "deleted", name=old.name, before=old.spec)
     return lambda: deletion
+
+
+def group_of(team: AnyDeclared) -> str:
+    """The identity provider's group that decides who is in a team; "" for by hand."""
+    group = team.spec.get("group") if isinstance(team.spec, dict) else None
+    return str(group or "")
+
+
+def _spec(members: Iterable[str], group: str) -> Document:
+    return {"members": list(members)} | ({"group": group} if group else {})
 
 
 def leave_all(tx: Transaction, user: str) -> None:

@@ -31,7 +31,9 @@ async def _create(call: Call) -> Response:
     view = await created(
         call,
         Kind.TEAM,
-        lambda tx: teams.create(tx, name, members=body.members, description=body.description, dry_run=dry_run),
+        lambda tx: teams.create(
+            tx, name, members=body.members, group=body.group, description=body.description, dry_run=dry_run
+        ),
         people.team_view,
     )
     return present(view, status=200 if dry_run else 201, version=view.version, location=f"teams/{view.id}")
@@ -56,6 +58,7 @@ async def _update(call: Call) -> Response:
     change = teams.TeamChange(
         name=None if body.name is None else incoming.name("name", body.name, what="team"),
         members=None if body.members is None else tuple(body.members),
+        group=body.group,
         description=body.description,
     )
     return await _changed(call, change)
