@@ -84,7 +84,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: $(READY) ## Choose the versions again after a change of dependencies
 	@$(COMPILE) --extra server --extra postgres --extra demo --extra dev --output-file requirements/dev.txt $(ARGS)
 	@$(COMPILE) --constraint requirements/dev.txt --output-file requirements/client.txt
-	@echo "Locked: requirements/dev.txt requirements/client.txt"
+	@$(subst pyproject.toml,requirements/provider.in,$(COMPILE)) --output-file requirements/provider.txt $(ARGS)
+	@echo "Locked: requirements/dev.txt requirements/client.txt requirements/provider.txt"
 
 .PHONY: clean
 clean: ## Remove what the targets made, the environment included

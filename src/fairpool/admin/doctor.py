@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -33,7 +34,14 @@ def examine() -> list[Finding]:
         settings = load()
     except WrongSetting as error:
         return [Finding(name="settings", state="failed", text=str(error), help=f"mend {config_path(os.environ)}")]
-    looks: tuple[Callable[[Settings], Iterator[Finding]], ...] = (_settings, _folder, _room, _server, _database)
+    looks: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+        _settings,
+        _folder,
+        _room,
+        _server,
+        _database,
+        _sign_in,
+    )
     return [finding for look in looks for finding in look(settings)]
 
 
@@ -107,3 +115,27 @@ def _database(settings: Settings) -> Iterator[Finding]:
         yield Finding(name="database", state="failed", text=str(error), help=error.help)
     else:
         yield Finding(name="database", state="ok", text=text)
+
+
+def _sign_in(settings: Settings) -> Iterator[Finding]:
+    from fairpool.bootstrap import oidc_settings
+
+    try:
+        oidc = oidc_settings.load()
+    except WrongSetting as error:
+        yield Finding(name="sign-in", state="failed", text=str(error), help=f"mend {config_path(os.environ)}")
+        return
+    if oidc is None:
+        return
+    from fairpool.server.oidc.errors import SignInError
+    from fairpool.server.oidc.provider import Provider
+
+    try:
+        known = asyncio.run(Provider(oidc).metadata())
+    except SignInError as error:
+        text = f"{oidc.issuer} cannot be used: {error.message}"
+        yield Finding(name="sign-in", state="failed", text=text, help="docs/how-to/sign-in.md says what to look at")
+        return
+    ways = "browser and device" if known.device_endpoint else "browser only: it has no device flow"
+    text = f"{oidc.issuer} answers ({ways}); it has to know {oidc.redirect_uri}"
+    yield Finding(name="sign-in", state="ok", text=text)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli.conftest import Machine
-from tests.oidc.installation import Installation, installed
-from tests.oidc.processes import ROOT, obedient_provider
+from tests.oidc.installation import Installation, installed, said_to_server
+from tests.oidc.processes import CLIENT_SECRET, ROOT, obedient_provider
 from tests.waiting import wait_until
 
 
@@ -175,3 +175,18 @@ def test_the_local_server_needs_no_sign_in(laptop: Machine) -> None:
     done = laptop("login", FAIRPOOL_SERVER="")
     assert done.code == 2
     assert "knows you already" in done.err
+
+
+def test_the_doctor_says_whether_the_provider_answers_and_what_it_has_to_know(
+    laptop: Machine, installation: Installation
+) -> None:
+    issuer = installation.provider.url
+    said = said_to_server(issuer, 8470)
+    found = laptop("doctor", **said).out
+    assert f"sign-in: {issuer} answers (browser and device)" in found
+    assert "it has to know http://127.0.0.1:8470/login/callback" in found
+    assert CLIENT_SECRET not in found
+    wrong = laptop("doctor", **{**said, "FAIRPOOL_OIDC_ISSUER": issuer + "/"})
+    assert wrong.code == 1
+    assert "speaks for issuer" in wrong.out
+    assert "FAIRPOOL_OIDC_CLIENT_ID" in laptop("doctor", FAIRPOOL_OIDC_ISSUER=issuer).out
