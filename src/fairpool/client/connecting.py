@@ -29,12 +29,23 @@ def connect(flags: Mapping[str, str | None] | None = None, *, start: bool = True
 def token_of(settings: Mapping[str, Setting], server: Setting) -> str | None:
     """The token to show that server: what flag or environment say, that of the person who signed in there, or what
     their configuration file says. Raises WrongSetting."""
-    said = settings.get("token")
-    if said is None or said.source not in ("flag", "environment"):
-        kept = credentials.find(server.value, credentials.workspace_meant(server.value, settings["workspace"].value))
-        if kept is not None:
-            return kept.token
+    with_that = with_sign_in({**settings, "server": server})
+    said = with_that.get("token")
+    if said is not None and said.source == str(credentials.file()):
+        return said.value
     return token_for(server, said)
+
+
+def with_sign_in(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The settings with the token of whoever signed in at their server, where flag and environment name none."""
+    server, said = settings.get("server"), settings.get("token")
+    if server is None or (said is not None and said.source in ("flag", "environment")):
+        return dict(settings)
+    workspace = credentials.workspace_meant(server.value, settings["workspace"].value)
+    kept = credentials.find(server.value, workspace)
+    if kept is None:
+        return dict(settings)
+    return {**settings, "token": Setting(value=kept.token, source=str(credentials.file()))}
 
 
 def local(directory: Path, token: Setting | None = None, *, start: bool = True) -> Client:

@@ -56,6 +56,7 @@ def test_login_in_the_browser_then_whoami_then_logout(laptop: Machine, installat
     who = laptop.json("whoami")
     assert (who["subject"], who["teams"], who["token_name"]) == ("user:ada", ["vision"], "my-laptop")
     assert laptop("pool", "list").code == 0
+    assert re.search(rf"token +… +{credentials(laptop)}", laptop.ok("context", "list"))
     assert "signed out" in laptop("logout").err
     assert kept["token"] not in credentials(laptop).read_text()
     assert laptop("whoami").code == 4

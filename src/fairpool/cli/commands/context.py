@@ -17,9 +17,11 @@ def context() -> None:
 def list_() -> None:
     """Show the settings, and where each comes from."""
     from fairpool.cli.render import print_table
+    from fairpool.client import connecting
     from fairpool.client.settings import resolve
 
-    rows = [[name, "…" if name == "token" else setting.value, setting.source] for name, setting in resolve().items()]
+    settings = connecting.with_sign_in(resolve())
+    rows = [[name, "…" if name == "token" else setting.value, setting.source] for name, setting in settings.items()]
     if "server" not in {row[0] for row in rows}:
         rows.append(["server", "the local one, started on demand", "default"])
     print_table(["SETTING", "VALUE", "FROM"], rows)

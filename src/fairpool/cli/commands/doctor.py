@@ -40,13 +40,14 @@ def doctor(ctx: click.Context) -> None:
 
 
 def _client(ctx: click.Context) -> list[Finding]:
-    from fairpool.client.connecting import connect
+    from fairpool.client.connecting import connect, with_sign_in
     from fairpool.client.errors import ClientError
     from fairpool.client.settings import resolve
 
     found = []
     try:
-        for name, setting in resolve({name: ctx.find_root().obj.get(name) for name in ("server", "token")}).items():
+        said = resolve({name: ctx.find_root().obj.get(name) for name in ("server", "token")})
+        for name, setting in with_sign_in(said).items():
             shown = "(set)" if name == "token" else setting.value
             possible = name != "output" or setting.value in FORMATS
             found.append(
