@@ -308,7 +308,8 @@ def test_a_team_that_is_bound_to_a_group_is_the_providers(at: Installation) -> N
     at.provider.user("finn", groups=["ml-speech"])
     at.provider.user("gwen")
     at.owner.ok("POST", "/users", {"name": "gwen"})
-    made = at.owner.ok("POST", "/teams", {"name": "speech", "group": "ml-speech", "members": ["gwen"]})
+    at.owner.ok("POST", "/teams", {"name": "speech", "group": "ml-speech"})
+    made = at.owner.ok("PATCH", "/teams/speech", {"members": ["gwen"]})
     assert (made["group"], made["members"]) == ("ml-speech", ["gwen"])
     assert signed_in(at, "finn")["teams"] == ["speech"]
     assert signed_in(at, "gwen")["teams"] == []

@@ -33,7 +33,7 @@ SAID_AFTER_S = 1.0
 _RETRIED_STATUS = frozenset({429, 502, 503, 504})
 _DID_NOTHING = frozenset({Slug.OVERLOADED, Slug.TOO_MANY})
 """Refusals before anything was done: whatever was asked can be asked again."""
-_ONCE = frozenset({"apply", "token_create"})
+_ONCE = frozenset({"apply", "token_create", "sign_in_exchange", "sign_in_poll"})
 """What is not asked again where it may have been done: the second time it would be refused, or make another one."""
 
 
@@ -181,6 +181,7 @@ class Transport:
                 return response.data
             problem = _problem(response)
             again = response.status in _RETRIED_STATUS and (safe or problem.slug in _DID_NOTHING)
+            again = again and problem.slug != Slug.PROVIDER  # no server of ours: somebody in front of it should hear
             wait_s = patience.after_refusal(response.headers.get("Retry-After")) if again else None
             if wait_s is None:
                 raise problem

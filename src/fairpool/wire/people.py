@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from fairpool.wire.model import Body, Flag, Line, Prose, SomeSeconds, View
 
@@ -68,13 +68,20 @@ class UserDeletion(View):
 class TeamCreate(Body):
     """People who share rights. members: names of users.
 
-    group: the identity provider's group that decides who is in it, from each one's next sign-in on.
+    group: instead of them, the identity provider's group that decides who is in it, from each one's next sign-in on.
     """
 
     name: str
     members: list[str] = Field(default_factory=list)
     group: Line = ""
     description: Prose = ""
+
+    @field_validator("group")
+    @classmethod
+    def _decides_alone(cls, group: str, info: ValidationInfo) -> str:
+        if group and info.data.get("members"):
+            raise ValueError("decides who is in the team, beside members; possible: one of the two")
+        return group
 
 
 class TeamUpdate(Body):

@@ -389,6 +389,7 @@ def test_every_field_of_every_kind_is_kept_changed_and_told(kind: str) -> None:
     body = KINDS[kind].body
     said = set(FULL[kind]) - {"kind"} | ({"kind"} if kind == "component" else set()) - {"type"}
     said |= {"secrets"} if kind == "vault" else set()  # which must be there before; see below
+    said |= {"group"} if kind == "team" else set()  # which stands in place of members; see below
     assert said - {"type"} == set(body.model_fields), "say every field, and none as it would be anyway"
     others = [document for name, document in FULL.items() if name != kind]
 
@@ -417,6 +418,19 @@ def body_requires(kind: str, name: str) -> bool:
     """Fields without which there is no such object, or that do not change."""
     field = KINDS[kind].body.model_fields.get(name)
     return name in ("kind", "type") or (field is not None and field.is_required()) or (kind, name) in KEPT
+
+
+def test_a_team_of_a_providers_group_keeps_the_members_that_no_file_says() -> None:
+    office = empty()
+    apply(office, FULL["user"], FULL["team"])
+    bound = {"kind": "team", "name": "red", "group": "ml-red"}
+    apply(office, bound)
+    assert plan(office, bound).pending == ()
+    assert office.memory.document(Kind.TEAM, "red").spec == {"members": ["alice"], "group": "ml-red"}
+    with pytest.raises(InvalidBody, match="beside members"):
+        read_document({**bound, "members": ["alice"]})
+    apply(office, {"kind": "team", "name": "red"})
+    assert office.memory.document(Kind.TEAM, "red").spec == {"members": []}
 
 
 def test_a_vault_keeps_its_secrets_and_a_file_never_says_them() -> None:
