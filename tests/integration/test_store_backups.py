@@ -143,7 +143,7 @@ def test_a_restore_that_breaks_off_leaves_an_empty_database_that_can_be_restored
     target = new(kind)
 
     def breaks_off(table: str, copied: int, total: int) -> None:
-        if table == "steps":
+        if table == "requests":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -190,7 +190,11 @@ def test_a_postgresql_of_an_earlier_schema_is_brought_up_to_date_before_it_is_ba
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [("none.db", None, "does not exist"), ("text.db", "no database " * 50, "damaged"), ("empty.db", "", "nothing")],
+    [
+        ("none.db", None, "does not exist"),
+        ("text.db", "no database " * 50, "damaged"),
+        ("empty.db", "", "holds nothing to restore"),
+    ],
 )
 def test_a_file_that_is_no_backup_is_said_to_be_none(
     name: str, content: str | None, said: str, new: New, tmp_path: Path
@@ -215,7 +219,7 @@ def test_progress_is_told_table_by_table(new: New, tmp_path: Path, monkeypatch: 
 
 DAMAGE = {
     "UPDATE held_devices SET share = 1000": "held beyond the whole",
-    "UPDATE subject_sets SET subjects = 'team:other'": "cannot be found by its subjects",
+    "DELETE FROM subject_sets": "cannot be found by its subjects",
     "DELETE FROM history WHERE seq = 5": "history has gaps: 1 entries",
     "UPDATE workspaces SET grant_sequence = 1": "yet to be given",
 }

@@ -95,7 +95,8 @@ def restore(url: str, file: Path, now: Instant, *, progress: Progress = silent) 
     with tempfile.TemporaryDirectory(prefix="fairpool-restore-") as folder:
         # One moment of it, in a copy that may be brought to this version's schema.
         moment = Path(folder) / "moment.db"
-        backup(f"sqlite:///{given.path}", moment)
+        if backup(f"sqlite:///{given.path}", moment).revision is None:
+            raise StoreUnusable(f"{file} holds nothing to restore: it is an empty file")
         opening.migrate(f"sqlite:///{moment}")
         target = database_of(url)
         counts = _copy_rows(SqliteDatabase(f"sqlite:///{moment}"), target, progress, now)
