@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from fairpool.app.records import DOCUMENTS, HistoryQuery, Kind, Leadership, RequestQuery, TokenRecord
+from fairpool.app.records import (
+    DOCUMENTS,
+    HistoryQuery,
+    Kind,
+    Leadership,
+    RequestQuery,
+    TokenRecord,
+    WebhookCursor,
+)
 from fairpool.app.store_errors import MissingReference
 from fairpool.core.ids import SECOND, Instant
 from tests.conformance.store_samples import BLUE, K8S, NOW, RED, Trial, change, document, request
@@ -91,3 +99,17 @@ def test_a_leader_says_where_it_takes_calls(on: Trial) -> None:
     assert kept == Leadership(
         holder="b", token=taken.token, until=Instant(NOW + 3604 * SECOND), address="http://127.0.0.1:7001"
     )
+
+
+def test_how_far_a_webhook_has_come_is_kept_and_goes_with_it(on: Trial) -> None:
+    hook = document(Kind.WEBHOOK, "w1", {"url": "https://example.org"})
+    first = WebhookCursor(name=hook.id, seq=7, failures=2, next_try_at=Instant(NOW + 5), last_error="status 500")
+    waiting = WebhookCursor(name=f"{hook.id}:waiting", seq=3)
+    other = WebhookCursor(name="other", seq=1)
+    on.commit(put=(hook,), cursors=(first, waiting, other))
+    assert on.store.reader.cursors.all() == {first.name: first, waiting.name: waiting, "other": other}
+    told = WebhookCursor(name=hook.id, seq=8)
+    on.commit(cursors=(told,))
+    assert on.store.reader.cursors.all()[hook.id] == told
+    on.commit(drop=((Kind.WEBHOOK, hook.id),))
+    assert on.store.reader.cursors.all() == {"other": other}

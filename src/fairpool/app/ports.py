@@ -34,6 +34,7 @@ from fairpool.app.records import (
     RunRecord,
     StepRecord,
     TokenRecord,
+    WebhookCursor,
 )
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.pools import Node
@@ -121,6 +122,10 @@ class Reader(Protocol):
     def tokens(self) -> TokenReader:
         """What lets people and services in."""
 
+    @property
+    def cursors(self) -> CursorReader:
+        """How far webhooks' receivers have been told."""
+
 
 class DeclaredReader(Protocol):
     """Declared objects. There are few (thousands at most), so lists come whole, sorted by name."""
@@ -198,6 +203,13 @@ class TokenReader(Protocol):
 
     def all(self, owner: str = "") -> tuple[TokenRecord, ...]:
         """The workspace's tokens, of one owner where one is named, oldest first."""
+
+
+class CursorReader(Protocol):
+    """How far webhooks' receivers have been told."""
+
+    def all(self) -> dict[str, WebhookCursor]:
+        """Every cursor of the workspace, by its name."""
 
 
 class Clock(Protocol):

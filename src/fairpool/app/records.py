@@ -343,6 +343,30 @@ class TokenRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookCursor:
+    """How far a webhook's receiver has been told.
+
+    name: the webhook's id, or with ``:waiting`` after it how far those who wait have been looked at. seq: the last
+    history entry that is dealt with. failures: tries in a row that failed, of the entry that comes next.
+    """
+
+    name: str
+    seq: int
+    failures: int = 0
+    next_try_at: Instant | None = None
+    last_error: str = ""
+
+
+WAITING_CURSOR = ":waiting"
+"""After a webhook's id: the name of its cursor over those who wait."""
+
+
+def cursors_of(webhook: str) -> tuple[str, str]:
+    """The names of a webhook's cursors."""
+    return webhook, webhook + WAITING_CURSOR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Everything that one commit changes: all of it or nothing.
 
@@ -352,6 +376,7 @@ class Batch:
     redirected: requests that are from now on made as others, or for another profile or pool; nothing else of them
         differs from before. tokens: appear, or take the place of those with the same id.
     runs, steps: appear, or take the place of those with the same id.
+    cursors: appear, or take the place of those with the same name; those of a webhook that is dropped go with it.
     sequence: `World.sequence` after the batch; None where it did not change.
     """
 
@@ -366,6 +391,7 @@ class Batch:
     steps: tuple[StepRecord, ...] = ()
     keys: tuple[KeyUse, ...] = ()
     changes: tuple[Change, ...] = ()
+    cursors: tuple[WebhookCursor, ...] = ()
     sequence: int | None = None
 
     @property
@@ -374,7 +400,7 @@ class Batch:
         return not (
             self.put or self.drop or self.inserted or self.updated or self.renewed
             or self.redirected or self.tokens or self.runs or self.steps or self.keys or self.changes
-            or self.sequence is not None
+            or self.cursors or self.sequence is not None
         )  # fmt: skip
 
 

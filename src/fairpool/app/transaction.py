@@ -20,6 +20,7 @@ from fairpool.app.records import (
     State,
     StepRecord,
     TokenRecord,
+    WebhookCursor,
 )
 from fairpool.core.events import Event
 from fairpool.core.ids import SECOND, Instant, RequestId
@@ -52,6 +53,7 @@ class Transaction:
         self._redirected: dict[RequestId, Request] = {}
         self._tokens: dict[str, TokenRecord] = {}
         self._changes: list[Change] = []
+        self._cursors: dict[str, WebhookCursor] = {}
         self._sequence = memory.world.sequence
         memory.ended.clear()
 
@@ -119,6 +121,11 @@ class Transaction:
         """A step appears or changes."""
         self.writes += 1
         self._steps[step.id] = step
+
+    def put_cursor(self, cursor: WebhookCursor) -> None:
+        """A webhook's receiver has been told further, or could not be."""
+        self.writes += 1
+        self._cursors[cursor.name] = cursor
 
     def put_token(self, token: TokenRecord) -> None:
         """A token appears, or takes the place of the one with its id."""
@@ -262,5 +269,6 @@ class Transaction:
             steps=tuple(self._steps.values()),
             keys=tuple(self._keys.values()),
             changes=tuple(self._changes),
+            cursors=tuple(self._cursors.values()),
             sequence=None if sequence == self._sequence else sequence,
         )

@@ -35,6 +35,7 @@ from fairpool.server.metrics import Metrics
 from fairpool.server.oidc.settings import OidcSettings
 from fairpool.server.services import Services
 from fairpool.server.watching import Watch
+from fairpool.server.webhooks.telling import Teller
 from fairpool.store.migrating import HEAD
 from fairpool.store.opening import open_store
 from fairpool.store.sql import SqlStore
@@ -61,6 +62,7 @@ class Wakes:
     """The scheduler's notifier: wakes the calls that wait for what has changed, and has people looked up anew."""
 
     def __init__(self, watch: Watch, identities: Identities, forwarding: Forwarding) -> None:
+        self.teller: Teller | None = None
         self._watch = watch
         self._identities = identities
         self._forwarding = forwarding
@@ -69,6 +71,8 @@ class Wakes:
         """See `ports.Notifier`."""
         self._identities.forget(entries)  # first: who is woken may call again at once
         self._watch.tell([entry.change.object for entry in entries])
+        if self.teller is not None:
+            self.teller.news()
 
     def elsewhere(self, leader: str) -> None:
         """See `ports.Notifier`."""
@@ -103,17 +107,30 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
             identities = Identities(
                 Tokens([token]), readers=lambda workspace: store.reader, clock=clock, note_use=note_use
             )
+            wakes = Wakes(watch, identities, forwarding)
             scheduler = Scheduler(
                 store,
                 clock,
                 TimeOrderedIds(),
-                Wakes(watch, identities, forwarding),
+                wakes,
                 leading=_leading(settings, store, address),
                 meter=metrics.meter(DEFAULT_WORKSPACE),
             )
             loop = SchedulerLoop(scheduler, clock, opening=[stacks.ensure_defaults])
             loop.start()
             stack.callback(loop.stop)
+            teller = wakes.teller = Teller(
+                workspace=DEFAULT_WORKSPACE,
+                loop=loop,
+                reader=store.reader,
+                clock=clock,
+                sealer=sealer,
+                metrics=metrics,
+                allow_private=settings.webhook_allow_private,
+                agent=f"fairpool/{version()}",
+            )
+            teller.start()
+            stack.callback(teller.stop)
         except StoreError as error:
             raise CannotWire(error.message) from None
         services = Services(
@@ -130,6 +147,7 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
             database=settings.database_url.partition(":")[0],
             address=address,
             sign_ins=None if oidc is None else _sign_ins(oidc, token),
+            teller=teller,
             checks=checks(store, loop, clock),
             doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,

@@ -57,6 +57,7 @@ from fairpool.wire.stacks import (
     StackView,
 )
 from fairpool.wire.vaults import EnvironmentView, VaultCreate, VaultRotation, VaultUpdate, VaultView
+from fairpool.wire.webhooks import NewWebhook, WebhookCreate, WebhookTrial, WebhookUpdate, WebhookView
 from fairpool.wire.workspace import ServerInfo, SettingsUpdate, SettingsView
 
 View = TypeVar("View", bound=BaseModel)
@@ -183,6 +184,32 @@ class Client(PeopleCalls):
     def rotate_vaults(self) -> VaultRotation:
         """Seal all secrets anew with the newest key."""
         return self.transport.call("vault_rotate", VaultRotation)
+
+    # ---- webhooks ---------------------------------------------------------------------------------------------------
+
+    def webhooks(self) -> list[WebhookView]:
+        """All webhooks, and how telling each goes."""
+        return list(self.pages("webhook_list", WebhookView))
+
+    def webhook(self, ref: str) -> WebhookView:
+        """One webhook."""
+        return self.transport.call("webhook_get", WebhookView, path={"ref": ref})
+
+    def create_webhook(self, body: WebhookCreate, *, dry_run: bool = False) -> NewWebhook:
+        """A new webhook, with its secret."""
+        return self.transport.call("webhook_create", NewWebhook, body=body, query={"dry_run": dry_run})
+
+    def update_webhook(self, ref: str, body: WebhookUpdate, *, version: int | None = None) -> WebhookView:
+        """A webhook changes."""
+        return self.transport.call("webhook_update", WebhookView, path={"ref": ref}, body=body, version=version)
+
+    def delete_webhook(self, ref: str) -> bytes:
+        """A webhook goes."""
+        return self.transport.raw("webhook_delete", path={"ref": ref})
+
+    def try_webhook(self, ref: str) -> WebhookTrial:
+        """Call a webhook's receiver now, once."""
+        return self.transport.call("webhook_test", WebhookTrial, path={"ref": ref})
 
     def environment(self, request: str) -> EnvironmentView:
         """What the vault of its team gives to a granted request, values and all."""

@@ -52,6 +52,13 @@ _SERVER = (
         "method",
         "route",
     ),
+    _counter(
+        "fairpool_webhook_deliveries_total",
+        "Calls to webhooks' receivers, by what became of them: delivered, failed.",
+        "workspace",
+        "webhook",
+        "outcome",
+    ),
     _gauge("fairpool_http_requests_under_way", "Calls that have begun and not ended."),
 )
 

@@ -29,6 +29,7 @@ from fairpool.server.handlers import (
     tokens,
     users,
     vaults,
+    webhooks,
     workspace,
 )
 from fairpool.server.openapi import document
@@ -55,6 +56,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **service_accounts.ENDPOINTS,
         **tokens.ENDPOINTS,
         **streams.ENDPOINTS,
+        **webhooks.ENDPOINTS,
         **workspace.ENDPOINTS,
         **signin.ENDPOINTS,
         **operating.ENDPOINTS,

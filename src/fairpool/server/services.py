@@ -16,6 +16,7 @@ from fairpool.server.identities import Identities
 from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
 from fairpool.server.watching import Watch
+from fairpool.server.webhooks.telling import Teller
 
 if TYPE_CHECKING:
     from fairpool.server.oidc.flows import SignIns
@@ -29,7 +30,8 @@ class Services:
     sealer: keeps the vaults' secrets. database: what kind of database it is, for people.
     has_work: whether anything is queued, allocated or running.
     sign_ins: sign-ins at the provider, None where none is set up.
-    checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take a while).
+    teller: tells webhooks' receivers; None where nobody does.
+    checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take long).
     forwarding: passes on what another server decides. address: where other servers find this one.
     """
 
@@ -46,6 +48,7 @@ class Services:
     sign_ins: SignIns | None = None
     checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     sealer: Sealer = field(default_factory=Keyless)
+    teller: Teller | None = None
     doorkeeper: Doorkeeper = field(default_factory=lambda: Doorkeeper(Limits()))
     address: str = ""
     forwarding: Forwarding = field(default_factory=Forwarding)

@@ -18,6 +18,8 @@ from fairpool.app.records import (
     RunRecord,
     StepRecord,
     TokenRecord,
+    WebhookCursor,
+    cursors_of,
 )
 from fairpool.app.store_errors import StaleLeader
 from fairpool.core.ids import Instant, RequestId, seconds
@@ -39,6 +41,7 @@ class Contents:
     keys: dict[tuple[Kind, str], KeyUse] = field(default_factory=dict)
     history: list[HistoryEntry] = field(default_factory=list)
     tokens: dict[str, TokenRecord] = field(default_factory=dict)
+    cursors: dict[str, WebhookCursor] = field(default_factory=dict)
     sequence: int = 0
 
 
@@ -140,6 +143,10 @@ class MemoryStore:
         for redirected in batch.redirected:
             self._keep(replace(contents.requests[redirected.id], request=redirected))
         contents.tokens |= {token.id: token for token in batch.tokens}
+        for kind, dropped in batch.drop:
+            for name in cursors_of(dropped) if kind is Kind.WEBHOOK else ():
+                contents.cursors.pop(name, None)
+        contents.cursors |= {cursor.name: cursor for cursor in batch.cursors}
         for run in batch.runs:
             old = contents.runs.get(run.id)
             contents.runs[run.id] = replace(run, labels=old.labels) if old else run

@@ -21,6 +21,7 @@ from fairpool.app.records import (
     RunRecord,
     StepRecord,
     TokenRecord,
+    WebhookCursor,
 )
 from fairpool.core.ids import RequestId
 from fairpool.core.policies import Policy, Profile, Subject
@@ -42,6 +43,7 @@ class Holds(Protocol):
     keys: dict[tuple[Kind, str], KeyUse]
     history: list[HistoryEntry]
     tokens: dict[str, TokenRecord]
+    cursors: dict[str, WebhookCursor]
 
 
 class MemoryReader:
@@ -53,6 +55,7 @@ class MemoryReader:
         self._runs = MemoryRunReader(contents, lock)
         self._history = MemoryHistoryReader(contents, lock)
         self._tokens = MemoryTokenReader(contents, lock)
+        self._cursors = MemoryCursorReader(contents, lock)
 
     @property
     def declared(self) -> MemoryDeclaredReader:
@@ -78,6 +81,11 @@ class MemoryReader:
     def tokens(self) -> MemoryTokenReader:
         """See `ports.Reader`."""
         return self._tokens
+
+    @property
+    def cursors(self) -> MemoryCursorReader:
+        """See `ports.Reader`."""
+        return self._cursors
 
 
 class _Part:
@@ -325,3 +333,12 @@ class MemoryTokenReader(_Part):
         with self._lock:
             found = [token for token in self._contents.tokens.values() if owner in ("", token.owner)]
         return tuple(sorted(found, key=lambda token: (token.created_at, token.id)))
+
+
+class MemoryCursorReader(_Part):
+    """See `ports.CursorReader`."""
+
+    def all(self) -> dict[str, WebhookCursor]:
+        """See `ports.CursorReader`."""
+        with self._lock:
+            return dict(sorted(self._contents.cursors.items()))

@@ -1,4 +1,4 @@
-"""The five readers of an SQL store, each call on a connection and a moment of its own."""
+"""The six readers of an SQL store, each call on a connection and a moment of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fairpool.store.connections import Reading
 from fairpool.store.reading_declared import SqlDeclaredReader
 from fairpool.store.reading_reports import SqlHistoryReader, SqlRunReader
 from fairpool.store.reading_requests import SqlRequestReader
-from fairpool.store.reading_tokens import SqlTokenReader
+from fairpool.store.reading_tokens import SqlCursorReader, SqlTokenReader
 
 
 class SqlReader:
@@ -18,6 +18,7 @@ class SqlReader:
         self._runs = SqlRunReader(reading, workspace)
         self._history = SqlHistoryReader(reading, workspace)
         self._tokens = SqlTokenReader(reading, workspace)
+        self._cursors = SqlCursorReader(reading, workspace)
 
     @property
     def declared(self) -> SqlDeclaredReader:
@@ -43,3 +44,8 @@ class SqlReader:
     def tokens(self) -> SqlTokenReader:
         """See `ports.Reader`."""
         return self._tokens
+
+    @property
+    def cursors(self) -> SqlCursorReader:
+        """See `ports.Reader`."""
+        return self._cursors

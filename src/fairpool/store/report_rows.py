@@ -7,7 +7,17 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fairpool.app.records import Change, HistoryEntry, KeyUse, Kind, RunRecord, RunStatus, StepRecord, TokenRecord
+from fairpool.app.records import (
+    Change,
+    HistoryEntry,
+    KeyUse,
+    Kind,
+    RunRecord,
+    RunStatus,
+    StepRecord,
+    TokenRecord,
+    WebhookCursor,
+)
 from fairpool.core.ids import Instant
 from fairpool.store import codec, schema
 
@@ -175,6 +185,29 @@ def token_of(row: Row[Any]) -> TokenRecord:
         expires_at=_instant(row.expires_at),
         revoked_at=_instant(row.revoked_at),
         last_used_at=_instant(row.last_used_at),
+    )
+
+
+def cursor_values(cursor: WebhookCursor, workspace: str) -> Values:
+    """The row of a webhook's cursor."""
+    return {
+        "workspace": workspace,
+        "webhook_id": cursor.name,
+        "seq": cursor.seq,
+        "failures": cursor.failures,
+        "next_try_at": cursor.next_try_at,
+        "last_error": cursor.last_error,
+    }
+
+
+def cursor_of(row: Row[Any]) -> WebhookCursor:
+    """The cursor that a row stands for."""
+    return WebhookCursor(
+        name=row.webhook_id,
+        seq=row.seq,
+        failures=row.failures,
+        next_try_at=_instant(row.next_try_at),
+        last_error=row.last_error,
     )
 
 

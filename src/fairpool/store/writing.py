@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
-from fairpool.app.records import DOCUMENTS, AnyDeclared, Batch, Kind, RequestRecord, State
+from fairpool.app.records import DOCUMENTS, AnyDeclared, Batch, Kind, RequestRecord, State, cursors_of
 from fairpool.core.ids import RequestId
 from fairpool.core.policies import Subject
 from fairpool.store import declared_rows, report_rows, request_rows, schema
@@ -76,6 +76,8 @@ class Writer:
         if batch.keys:
             keys = [report_rows.key_values(use, self._workspace) for use in batch.keys]
             self._on[schema.idempotency_keys].insert(connection, keys)
+        cursors = [report_rows.cursor_values(cursor, self._workspace) for cursor in batch.cursors]
+        self._on[schema.webhook_cursors].put(connection, cursors, by=("workspace", "webhook_id"))
         if batch.sequence is not None:
             row = {"name": self._workspace, "grant_sequence": batch.sequence}
             self._on[schema.workspaces].put(connection, [row], by=("name",))
@@ -97,6 +99,10 @@ class Writer:
             if table is schema.documents:
                 rows = [row | {"kind": kind.value} for row in rows]
             self._expect("known_object", len(rows), self._on[table].drop(connection, rows))
+        for kind, dropped in drop:
+            if kind is Kind.WEBHOOK:
+                cursors = [{"workspace": self._workspace, "webhook_id": name} for name in cursors_of(dropped)]
+                self._on[schema.webhook_cursors].drop(connection, cursors)
 
     def _put(self, connection: Connection, put: tuple[AnyDeclared, ...]) -> None:
         if not put:

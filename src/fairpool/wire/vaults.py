@@ -110,10 +110,11 @@ class VaultView(View):
 
 
 class VaultRotation(View):
-    """How many vaults and secrets were sealed anew with the newest key."""
+    """How many vaults and secrets were sealed anew with the newest key. webhooks: whose signing secrets were, too."""
 
     vaults: int
     secrets: int
+    webhooks: int = 0
 
 
 class VariableView(View):

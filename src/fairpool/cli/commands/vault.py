@@ -185,7 +185,8 @@ def rotate(client: Client) -> None:
     """Seal all secrets anew with the newest key, the first in the server's FAIRPOOL_VAULT_KEY. After that the older
     keys are of no use."""
     done = client.rotate_vaults()
-    note(f"{done.secrets} secrets in {done.vaults} vaults are sealed with the newest key")
+    hooks = f", and those of {done.webhooks} webhooks," if done.webhooks else ""
+    note(f"{done.secrets} secrets in {done.vaults} vaults{hooks} are sealed with the newest key")
 
 
 @vault.command("key")

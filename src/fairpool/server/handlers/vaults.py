@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from starlette.responses import Response
@@ -10,7 +10,8 @@ from starlette.responses import Response
 from fairpool.app.errors import NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
-from fairpool.app.use_cases import vaults
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import vaults, webhooks
 from fairpool.app.use_cases.vaults import Environment, Setting, VaultChange
 from fairpool.core.ids import Instant
 from fairpool.core.policies import Subject, SubjectKind
@@ -115,10 +116,16 @@ async def _delete(call: Call) -> Response:
 async def _rotate(call: Call) -> Response:
     sealer = call.services.sealer
 
-    def told(memory: Memory, now: Instant, counts: tuple[int, int]) -> VaultRotation:
-        return VaultRotation(vaults=counts[0], secrets=counts[1])
+    def rotate(tx: Transaction) -> Callable[[], tuple[int, int, int]]:
+        webhooks.check_can_be_opened(tx, sealer)  # nothing is sealed anew unless everything can be
+        counts = vaults.rotate(tx, sealer)
+        sealed = webhooks.reseal(tx, sealer)
+        return lambda: (*counts(), sealed)
 
-    return present(await decided(call, lambda tx: vaults.rotate(tx, sealer), told))
+    def told(memory: Memory, now: Instant, counts: tuple[int, int, int]) -> VaultRotation:
+        return VaultRotation(vaults=counts[0], secrets=counts[1], webhooks=counts[2])
+
+    return present(await decided(call, rotate, told))
 
 
 async def _environment(call: Call) -> Response:

@@ -1,0 +1,197 @@
+"""Webhooks: declare them, see how telling their receivers goes, try them out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import cast
+
+from starlette.responses import Response
+
+from fairpool.app.memory import Memory
+from fairpool.app.records import Declared, Document, Kind, WebhookCursor, cursors_of
+from fairpool.app.use_cases import webhooks
+from fairpool.app.use_cases.webhooks import WebhookChange, webhook_of
+from fairpool.core.ids import Instant
+from fairpool.server import incoming, lookups
+from fairpool.server.calls import Call
+from fairpool.server.deciding import asked, created, decided
+from fairpool.server.endpoints import Endpoint, present
+from fairpool.server.failures import unavailable
+from fairpool.server.lookups import reading
+from fairpool.server.outgoing import maybe_moment, moment
+from fairpool.server.webhooks.targets import check_url
+from fairpool.wire.pages import Page
+from fairpool.wire.webhooks import DeliveryView, NewWebhook, WebhookCreate, WebhookTrial, WebhookUpdate, WebhookView
+
+Cursors = Mapping[str, WebhookCursor]
+
+
+def _fields(record: Declared[Document]) -> dict[str, object]:
+    hook = webhook_of(record)
+    return {
+        "id": record.id,
+        "name": record.name,
+        "version": record.version,
+        "url": hook.url,
+        "events": sorted(hook.events),
+        "waiting_longer_than_s": hook.waiting_longer_than_s,
+        "pool": hook.pool,
+        "team": hook.team,
+        "enabled": hook.enabled,
+        "description": str(record.note.get("description", "")),
+        "created_at": moment(record.created_at),
+        "updated_at": moment(record.updated_at),
+    }
+
+
+def _view(call: Call, record: Declared[Document], cursors: Cursors) -> WebhookView:
+    return WebhookView.model_validate({**_fields(record), "delivery": _delivery(call, record, cursors)})
+
+
+def _delivery(call: Call, record: Declared[Document], cursors: Cursors) -> DeliveryView:
+    """How it goes: of its two courses the one that goes worse."""
+    teller = call.services.teller
+    most = teller.retries.tries if teller is not None else 1
+    found = [cursors[name] for name in cursors_of(record.id) if name in cursors]
+    if not found:
+        return DeliveryView(status="ok" if webhook_of(record).enabled else "disabled")
+    worst = max(found, key=lambda cursor: cursor.failures)
+    status = "retrying" if worst.failures else "ok"
+    if worst.failures >= most:
+        status = "failing"
+    if not webhook_of(record).enabled:
+        status = "disabled"
+    return DeliveryView(
+        status=status,
+        failures=worst.failures,
+        last_error=worst.last_error,
+        next_try_at=maybe_moment(worst.next_try_at),
+        told_to=found[0].seq,
+    )
+
+
+async def _cursors(call: Call) -> Cursors:
+    return await reading(call, lambda reader: reader.cursors.all())
+
+
+async def _list(call: Call) -> Response:
+    page = lookups.page_of(await asked(call, lambda memory, now: memory.all(Kind.WEBHOOK)), call)
+    cursors = await _cursors(call)
+    items = [_view(call, cast("Declared[Document]", record), cursors) for record in page.items]
+    return present(Page[WebhookView](items=items, next_cursor=lookups.next_cursor(page)))
+
+
+def _checked_url(call: Call, url: str) -> str:
+    teller = call.services.teller
+    return check_url(url, allow_private=teller is not None and teller.allow_private)
+
+
+async def _create(call: Call) -> Response:
+    body, dry_run, sealer = await call.body(WebhookCreate), call.dry_run, call.services.sealer
+    name = incoming.name("name", body.name, what="webhook")
+    change = WebhookChange(
+        url=_checked_url(call, body.url),
+        events=tuple(body.events),
+        waiting_longer_than_s=body.waiting_longer_than_s,
+        pool=body.pool,
+        team=body.team,
+        enabled=body.enabled,
+        description=body.description,
+    )
+
+    def show(memory: Memory, now: Instant, record: Declared[Document]) -> NewWebhook:
+        secret = "" if dry_run else sealer.open(webhook_of(record).secret)
+        return NewWebhook.model_validate({**_fields(record), "secret": secret})
+
+    secret = webhooks.new_secret()
+    view = await created(
+        call,
+        Kind.WEBHOOK,
+        lambda tx: webhooks.create(tx, name, change, secret=secret, sealer=sealer, dry_run=dry_run),
+        show,
+    )
+    status = 200 if dry_run else 201
+    answer = present(view, status=status, version=view.version, location=f"webhooks/{view.id}")
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+async def _found(call: Call) -> Declared[Document]:
+    return await asked(call, lambda memory, now: memory.document(Kind.WEBHOOK, call.path["ref"]))
+
+
+async def _get(call: Call) -> Response:
+    record = await _found(call)
+    return present(_view(call, record, await _cursors(call)), version=record.version)
+
+
+async def _update(call: Call) -> Response:
+    body, dry_run, version = await call.body(WebhookUpdate), call.dry_run, call.expected_version
+    change = WebhookChange(
+        url=None if body.url is None else _checked_url(call, body.url),
+        events=None if body.events is None else tuple(body.events),
+        waiting_longer_than_s=body.waiting_longer_than_s,
+        pool=body.pool,
+        team=body.team,
+        enabled=body.enabled,
+        description=body.description,
+    )
+    ref = call.path["ref"]
+    view = await decided(
+        call,
+        lambda tx: webhooks.update(tx, ref, change, version=version, dry_run=dry_run),
+        lambda memory, now, record: WebhookView.model_validate(_fields(record)),
+    )
+    return present(view, version=view.version)
+
+
+async def _delete(call: Call) -> Response:
+    dry_run, version, ref = call.dry_run, call.expected_version, call.path["ref"]
+    view = await decided(
+        call,
+        lambda tx: webhooks.delete(tx, ref, version=version, dry_run=dry_run),
+        lambda memory, now, record: WebhookView.model_validate(_fields(record)),
+    )
+    return present(view)
+
+
+async def _test(call: Call) -> Response:
+    record, teller = await _found(call), call.services.teller
+    if teller is None:
+        raise unavailable("this server calls no webhooks")
+    outcome = await asyncio.wrap_future(teller.try_out(webhook_of(record)))
+    return present(
+        WebhookTrial(
+            delivered=outcome.delivered,
+            status=outcome.status,
+            detail=outcome.detail,
+            took_ms=round(outcome.took_s * 1000, 1),
+        )
+    )
+
+
+ENDPOINTS = {
+    "webhook_list": Endpoint(handler=_list, summary="List webhooks by name.", answer=Page[WebhookView]),
+    "webhook_create": Endpoint(
+        handler=_create,
+        summary="Declare a webhook. The answer has the secret that signs what it is told, this once.",
+        body=WebhookCreate,
+        answer=NewWebhook,
+        status=201,
+        also=((200, NewWebhook),),
+        headers=("Idempotency-Key",),
+    ),
+    "webhook_get": Endpoint(handler=_get, summary="A webhook, and how telling its receiver goes.", answer=WebhookView),
+    "webhook_update": Endpoint(
+        handler=_update,
+        summary="Change a webhook, or begin again with one that was given up.",
+        body=WebhookUpdate,
+        answer=WebhookView,
+        headers=("If-Match",),
+    ),
+    "webhook_delete": Endpoint(handler=_delete, summary="Delete a webhook.", answer=WebhookView, headers=("If-Match",)),
+    "webhook_test": Endpoint(
+        handler=_test, summary="Call the receiver now, once, and say what it answered.", answer=WebhookTrial
+    ),
+}
