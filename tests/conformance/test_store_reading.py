@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairpool.app.ports import Store
-from fairpool.app.records import HistoryQuery, Kind, RequestQuery, RunQuery, RunStatus
+from fairpool.app.records import HistoryQuery, Kind, RequestQuery, RunQuery, RunStatus, State
 from fairpool.core.amounts import vector
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.requests import Demand, Status
@@ -227,6 +227,9 @@ def test_history_is_numbered_without_gaps_and_filtered(on: Trial) -> None:
     assert found(object="r1") == found(run="run-1") == [1, 4]
     assert found(since=Instant(NOW + 1)) == [4]
     assert found(until=Instant(NOW + 1), kind=Kind.REQUEST) == [1, 2]
+    assert found(rules=True) == [3]
+    assert found(without=frozenset({Kind.REQUEST})) == [3]
+    assert found(actor="user:a") == [3]
     assert reader.last_seq() == 4
     assert reader.page(HistoryQuery(kind=Kind.POOL)).items[0].change == full
 
@@ -239,3 +242,40 @@ def test_history_is_read_on_from_the_last_entry_seen_in_either_direction(on: Tri
     back = reader.page(HistoryQuery(), cursor=6, limit=9, newest_first=True)
     assert ([entry.seq for entry in back.items], back.next) == ([5, 4, 3, 2, 1], None)
     assert reader.page(HistoryQuery(), cursor=7).items == ()
+
+
+def test_the_history_of_a_name_is_that_of_whatever_has_ever_gone_by_it(on: Trial) -> None:
+    on.commit(
+        changes=(
+            change("p1", "created", Kind.POOL, name="old"),
+            change("p2", "created", Kind.POOL, name="other"),
+            change("p1", "name changed", Kind.POOL, name="new"),
+            change("p1", "deleted", Kind.POOL, name="new"),
+            change("p3", "created", Kind.POOL, name="old"),
+            change("u1", "created", Kind.USER, name="old"),
+        )
+    )
+
+    def found(**query: Any) -> list[int]:
+        return [entry.seq for entry in on.store.reader.history.page(HistoryQuery(rules=True, **query)).items]
+
+    assert found(name="old", kind=Kind.POOL) == [1, 3, 4, 5]
+    assert found(name="new") == [1, 3, 4]
+    assert found(name="old") == [1, 3, 4, 5, 6]
+    assert found(name="none") == []
+
+
+def test_requests_that_were_live_at_a_moment_are_found_whatever_became_of_them(on: Trial) -> None:
+    late = request("late")
+    late = replace(late, submission=replace(late.submission, created_at=Instant(NOW + 5)))
+    on.commit(inserted=(request("gone"), request("here"), late))
+    gone = State(status=Status.CANCELLED, version=2, ended_at=Instant(NOW + 3), ended_by="owner")
+    on.commit(updated=((RequestId("gone"), gone),))
+
+    def live(at: int) -> list[str]:
+        return sorted(one.id for one in on.store.reader.requests.page(RequestQuery(live_at=Instant(NOW + at))).items)
+
+    assert live(-1) == []
+    assert live(0) == live(2) == ["gone", "here"]
+    assert live(3) == ["here"]
+    assert live(5) == ["here", "late"]

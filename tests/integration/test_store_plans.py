@@ -43,6 +43,14 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         (f"SELECT * FROM history WHERE {MINE} AND seq > 5 ORDER BY seq", "INTEGER PRIMARY KEY (rowid>?)"),
         (f"SELECT * FROM history WHERE {MINE} AND object_id = 'r' ORDER BY seq", "ix_history_object (object_id=?"),
         (f"SELECT * FROM history WHERE {MINE} AND run = 'r' ORDER BY seq", "ix_history_run (run=?"),
+        (
+            f"SELECT * FROM history WHERE {MINE} AND {schema.RULES} ORDER BY seq DESC",
+            "SCAN history USING INDEX ix_history_rules",
+        ),
+        (
+            f"SELECT * FROM history WHERE {MINE} AND {schema.RULES} AND kind = 'pool' ORDER BY seq DESC",
+            "SCAN history USING INDEX ix_history_rules",
+        ),
         (f"SELECT * FROM runs WHERE {MINE} ORDER BY seq DESC LIMIT 9", "SCAN runs"),
         (f"SELECT * FROM runs WHERE {MINE} AND name = 'n' ORDER BY seq DESC LIMIT 1", "ix_runs_name (name=?)"),
         (f"SELECT * FROM steps WHERE {MINE} AND run_id = 'n' ORDER BY seq", "ix_steps_run (run_id=?)"),

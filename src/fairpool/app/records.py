@@ -61,6 +61,9 @@ DOCUMENTS = (
 )
 """Declared kinds whose spec is a document."""
 
+WORK = (Kind.REQUEST, Kind.RUN, Kind.STEP)
+"""Kinds of what is done, many times a second; what happens to all others is the history of rules and rights."""
+
 DECLARED = (Kind.POOL, Kind.POLICY, Kind.PROFILE, *DOCUMENTS)
 
 Spec = Pool | Policy | Profile | Document
@@ -447,6 +450,7 @@ class RequestQuery:
     labels: Mapping[str, str] = field(default_factory=dict)
     since: Instant | None = None
     until: Instant | None = None
+    live_at: Instant | None = None
     owner: Owner | None = None
     or_live: bool = False
 
@@ -466,10 +470,18 @@ class RunQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryQuery:
-    """Which history entries; conditions that are given must all hold."""
+    """Which history entries; conditions that are given must all hold.
+
+    rules: only of rules and rights, not of requests, runs and steps. name: of whatever has ever gone by that name,
+    under its other names too. actor: exactly. without: none of these kinds.
+    """
 
     kind: Kind | None = None
+    rules: bool = False
     object: str = ""
+    name: str = ""
+    actor: str = ""
+    without: frozenset[Kind] = frozenset()
     run: str = ""
     since: Instant | None = None
     until: Instant | None = None

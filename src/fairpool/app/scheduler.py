@@ -20,7 +20,7 @@ from fairpool.app.leading import FOLLOW_EVERY_S, Heartbeat, Leading
 from fairpool.app.memory import Memory
 from fairpool.app.metering import Meter, Tally, Unmetered
 from fairpool.app.ports import Clock, IdSource, Notifier, Store
-from fairpool.app.records import HistoryEntry, Kind
+from fairpool.app.records import HistoryEntry
 from fairpool.app.store_errors import (
     ConstraintViolated,
     InvariantBroken,
@@ -30,7 +30,7 @@ from fairpool.app.store_errors import (
     StoreUnusable,
 )
 from fairpool.app.transaction import SCHEDULER, Transaction
-from fairpool.app.use_cases import windows
+from fairpool.app.use_cases import pools, windows
 from fairpool.core import events as ev
 from fairpool.core.errors import CoreError
 from fairpool.core.ids import SECOND, Instant, RequestId, seconds
@@ -268,12 +268,9 @@ class Scheduler:
         memory, dropped = transaction.memory, False
         for pool_id, books in list(memory.world.books.items()):
             if books.pool.state is PoolState.DRAINING and not books.allocations:
-                policies = memory.policies_of(pool_id)
+                pool, policies = memory.pool(pool_id), memory.policies_of(pool_id)
                 transaction.apply(ev.PoolDropped(pool=pool_id))
-                for policy in policies:
-                    transaction.drop(Kind.POLICY, policy.id)
-                transaction.drop(Kind.POOL, pool_id)
-                transaction.note(Kind.POOL, pool_id, "deleted", name=books.pool.name, cause="drained")
+                pools.drop(transaction, pool, policies, cause="drained")
                 dropped = True
         return dropped
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from fairpool.app.records import (
+    WORK,
     AnyDeclared,
     HistoryEntry,
     HistoryQuery,
@@ -23,7 +24,7 @@ from fairpool.app.records import (
     TokenRecord,
     WebhookCursor,
 )
-from fairpool.core.ids import RequestId
+from fairpool.core.ids import Instant, RequestId
 from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.requests import Status
 
@@ -180,6 +181,7 @@ class MemoryRequestReader(_Part):
                 and _carries(said.labels, query.labels)
                 and (query.since is None or said.created_at >= query.since)
                 and (query.until is None or said.created_at < query.until)
+                and (query.live_at is None or _was_live(record, query.live_at))
             )
 
         return chosen
@@ -266,12 +268,22 @@ class MemoryHistoryReader(_Part):
         self, query: HistoryQuery, *, cursor: int | None = None, limit: int = 100, newest_first: bool = False
     ) -> Page[HistoryEntry]:
         """See `ports.HistoryReader`."""
+        history = self._contents.history
+        named = {
+            entry.change.object
+            for entry in history
+            if query.name and entry.change.name == query.name and query.kind in (None, entry.change.kind)
+        }
 
         def chosen(entry: HistoryEntry) -> bool:
             change = entry.change
             return (
                 (query.kind is None or change.kind is query.kind)
+                and (not query.rules or change.kind not in WORK)
+                and change.kind not in query.without
                 and (not query.object or change.object == query.object)
+                and (not query.name or change.object in named)
+                and (not query.actor or change.actor == query.actor)
                 and (not query.run or change.run == query.run)
                 and (query.since is None or change.at >= query.since)
                 and (query.until is None or change.at < query.until)
@@ -283,6 +295,11 @@ class MemoryHistoryReader(_Part):
     def last_seq(self) -> int:
         """See `ports.HistoryReader`."""
         return len(self._contents.history)
+
+
+def _was_live(record: RequestRecord, at: Instant) -> bool:
+    ended_at = record.state.ended_at
+    return record.submission.created_at <= at and (ended_at is None or ended_at > at)
 
 
 def _by_prefix(items: Mapping[RequestId, Item] | Mapping[str, Item], prefix: str) -> tuple[Item, ...]:

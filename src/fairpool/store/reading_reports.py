@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select, text
 
 from fairpool.app.records import HistoryEntry, HistoryQuery, Kind, Owner, Page, RunQuery, RunRecord, StepRecord
 from fairpool.store import report_rows, schema
@@ -105,8 +105,16 @@ class SqlHistoryReader:
         """See `ports.HistoryReader`."""
         chosen = select(schema.history).where(_H.workspace == self._workspace).limit(limit + 1)
         chosen = chosen.order_by(_H.seq.desc() if newest_first else _H.seq)
+        if query.rules:
+            chosen = chosen.where(text(schema.RULES))  # as a literal, so that its index serves it
         if query.kind is not None:
             chosen = chosen.where(_H.kind == query.kind.value)
+        if query.without:
+            chosen = chosen.where(_H.kind.not_in(sorted(query.without)))
+        if query.name:
+            chosen = chosen.where(_H.object_id.in_(self._named(query)))
+        if query.actor:
+            chosen = chosen.where(_H.actor == query.actor)
         if query.object:
             chosen = chosen.where(_H.object_id == query.object)
         if query.run:
@@ -121,6 +129,13 @@ class SqlHistoryReader:
             rows = connection.execute(chosen).all()
         items = tuple(map(report_rows.entry_of, rows[:limit]))
         return Page(items=items, next=rows[limit - 1].seq if len(rows) > limit else None)
+
+    def _named(self, query: HistoryQuery) -> Select[tuple[str]]:
+        """Ids of what has ever gone by that name."""
+        named = select(_H.object_id).where(_H.workspace == self._workspace, _H.name == query.name)
+        if query.rules:
+            named = named.where(text(schema.RULES))
+        return named if query.kind is None else named.where(_H.kind == query.kind.value)
 
     def last_seq(self) -> int:
         """See `ports.HistoryReader`."""

@@ -117,6 +117,9 @@ class SqlRequestReader:
             yield _C.created_at >= query.since
         if query.until is not None:
             yield _C.created_at < query.until
+        if query.live_at is not None:
+            yield _C.created_at <= query.live_at
+            yield or_(_C.ended_at.is_(None), _C.ended_at > query.live_at)
 
     def _made_as(self, *subjects: str) -> ColumnElement[bool]:
         return made_as(self._workspace, _C.subjects, *subjects)

@@ -54,6 +54,7 @@ from fairpool.store.schema_declared import (
 __all__ = [
     "HOLDING",
     "LIVE",
+    "RULES",
     "documents",
     "held_devices",
     "history",
@@ -79,6 +80,7 @@ __all__ = [
 
 LIVE: Final = "status IN ('queued', 'allocated', 'preempting')"
 HOLDING: Final = "status IN ('allocated', 'preempting')"
+RULES: Final = "kind NOT IN ('request', 'run', 'step')"
 """As literals: SQLite uses a partial index only for a query that repeats its condition word by word."""
 
 requests = Table(
@@ -309,6 +311,7 @@ history = Table(
     Index(
         "ix_history_run", "run", "seq", sqlite_where=text("run IS NOT NULL"), postgresql_where=text("run IS NOT NULL")
     ),
+    Index("ix_history_rules", "seq", sqlite_where=text(RULES), postgresql_where=text(RULES)),
 )
 
 # Found by their key alone and small: on SQLite they live inside the index.

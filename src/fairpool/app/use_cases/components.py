@@ -9,7 +9,7 @@ from fairpool.app.errors import InUse
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted
 from fairpool.core.ids import check_name
 from fairpool.core.policies import Policy, Subject, SubjectKind
 
@@ -86,8 +86,7 @@ def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
     if dependents:
         raise InUse(f"component {old.name!r} is named by {', '.join(dependents)}", dependents=dependents)
     if not dry_run:
-        tx.drop(Kind.COMPONENT, old.id)
-        tx.note(Kind.COMPONENT, old.id, "deleted", name=old.name, before=old.spec)
+        deleted(tx, old, shown=old.spec)
     return lambda: old
 
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 from fairpool.app.errors import Exists, NotFound, Stale
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Kind, Spec
+from fairpool.app.schedules import OPEN
 from fairpool.app.transaction import Transaction
 
 SpecT = TypeVar("SpecT", bound=Spec)
@@ -44,10 +45,13 @@ def check_version(declared: Declared[SpecT], expected: int | None) -> None:
 def created(
     tx: Transaction, kind: Kind, object_id: str, name: str, spec: SpecT, *, note: Document, shown: Document
 ) -> Declared[SpecT]:
-    """A new object, put and written into the history."""
+    """A new object, put and written into the history.
+
+    shown: all that there is to know of its spec; with the note the history is then enough to make it anew.
+    """
     declared = Declared(kind=kind, id=object_id, name=name, spec=spec, created_at=tx.now, updated_at=tx.now, note=note)
     tx.put(declared)
-    tx.note(kind, object_id, "created", name=name, after=shown)
+    tx.note(kind, object_id, "created", name=name, after={**_said(note), **shown})
     return declared
 
 
@@ -67,6 +71,7 @@ def changed(
         return old
     new = replace(new, version=old.version + 1, updated_at=tx.now)
     tx.put(new)
+    before, after = {**_said(old.note), **before}, {**_said(new.note), **after}
     different = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     tx.note(
         old.kind,
@@ -77,3 +82,14 @@ def changed(
         after={key: after[key] for key in different if key in after},
     )
     return new
+
+
+def deleted(tx: Transaction, old: Declared[SpecT], *, shown: Document, cause: str = "") -> None:
+    """An object goes, and the history keeps all that there was to know of it."""
+    tx.drop(old.kind, old.id)
+    tx.note(old.kind, old.id, "deleted", name=old.name, cause=cause, before={**_said(old.note), **shown})
+
+
+def _said(note: Document) -> Document:
+    """What somebody has said of an object; which window is open the clock says."""
+    return {key: value for key, value in note.items() if key != OPEN}

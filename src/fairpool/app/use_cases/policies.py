@@ -13,7 +13,7 @@ from fairpool.app.schedules import Scheduled, Windows
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import offers
 from fairpool.app.use_cases.components import check_component
-from fairpool.app.use_cases.declaring import changed, check_known, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_known, check_version, created, deleted
 from fairpool.app.use_cases.windows import check_ahead
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain, plain_vector
@@ -121,8 +121,7 @@ def detach(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
     check_version(old, version)
     if not dry_run:
         tx.apply(ev.PolicyDropped(policy=old.spec.id))
-        tx.drop(Kind.POLICY, old.id)
-        tx.note(Kind.POLICY, old.id, "deleted", name=old.name, before=shown(old.spec, old.note))
+        deleted(tx, old, shown=shown(old.spec, old.note))
     return lambda: old
 
 
@@ -130,6 +129,7 @@ def shown(policy: Policy, note: Document) -> dict[str, Json]:
     """A policy as the history shows it."""
     windows: list[Json] = [schedules.plain_window(window) for window in schedules.windows_in(note)]
     return {
+        "pool_ids": list(policy.pools),
         "subject": str(policy.subject),
         "priority": policy.priority,
         "reserved": plain_vector(policy.reserved),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fairpool.app import schedules
@@ -10,13 +10,15 @@ from fairpool.app.errors import InUse, NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, nearest
+from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted, nearest
+from fairpool.app.use_cases.policies import shown as shown_policy
 from fairpool.app.use_cases.profiles import rename_pool as rename_in_profiles
 from fairpool.app.use_cases.windows import check_ahead
 from fairpool.core import events as ev
 from fairpool.core.amounts import get, of, plain_vector, show
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import PoolId, RequestId
+from fairpool.core.policies import Policy
 from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState, nominal_capacity
 from fairpool.core.requests import Status
 from fairpool.core.waiting import RequestClass
@@ -157,11 +159,14 @@ def _let_go(tx: Transaction, old: PoolRecord) -> None:
         state = memory.live[request].state
         assert state.grant is not None
         tx.restate(request, replace(state, grant=replace(state.grant, pool=None, policy=None)), cause="pool deleted")
+    drop(tx, old, policies)
+
+
+def drop(tx: Transaction, old: PoolRecord, policies: Sequence[Declared[Policy]], *, cause: str = "") -> None:
+    """A pool that the world has dropped already goes, and with it its policies."""
     for policy in policies:
-        tx.drop(Kind.POLICY, policy.id)
-        tx.note(Kind.POLICY, policy.id, "deleted", name=policy.name, cause=f"pool {old.name} deleted")
-    tx.drop(Kind.POOL, pool)
-    tx.note(Kind.POOL, pool, "deleted", name=old.name, before=shown(old.spec))
+        deleted(tx, policy, shown=shown_policy(policy.spec, policy.note), cause=f"pool {old.name} deleted")
+    deleted(tx, old, shown=shown(old.spec), cause=cause)
 
 
 def work_of(memory: Memory, pool: PoolId) -> tuple[tuple[RequestId, ...], tuple[RequestId, ...]]:
@@ -207,7 +212,13 @@ def shown(pool: Pool) -> dict[str, Json]:
     }
     if pool.nodes:
         document["nodes"] = {
-            node.name: {"capacity": plain_vector(node.capacity), "state": node.state.value} for node in pool.nodes
+            node.name: {
+                "capacity": plain_vector(node.capacity),
+                "state": node.state.value,
+                "gpu_type": node.gpu_type,
+                "labels": dict(node.labels),
+            }
+            for node in pool.nodes
         }
     return document
 

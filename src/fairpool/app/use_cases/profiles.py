@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import offers
-from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_version, created, deleted
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain_vector
 from fairpool.core.errors import InvalidInput, InvalidRules
@@ -95,8 +95,7 @@ def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
     check_version(old, version)
     if not dry_run:
         tx.apply(ev.ProfileDropped(name=old.name))
-        tx.drop(Kind.PROFILE, old.id)
-        tx.note(Kind.PROFILE, old.id, "deleted", name=old.name, before=shown(old.spec, old.note))
+        deleted(tx, old, shown=shown(old.spec, old.note))
     return lambda: old
 
 

@@ -10,7 +10,7 @@ from fairpool.app.membership import names_in
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import leaving, tokens
-from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted
 from fairpool.app.use_cases.people import described, note_of, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
 
@@ -107,6 +107,5 @@ def delete(
     leaving.withdraw(tx, made.queued, f"service account {old.name} was deleted")
     leaving.drop_policies(tx, subject)
     tokens.revoke_all(tx, subject)
-    tx.drop(Kind.SERVICE_ACCOUNT, old.id)
-    tx.note(Kind.SERVICE_ACCOUNT, old.id, "deleted", name=old.name, before=old.spec)
+    deleted(tx, old, shown=old.spec)
     return lambda: deletion

@@ -12,7 +12,7 @@ from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import settings
 from fairpool.app.use_cases.components import LOCAL
 from fairpool.app.use_cases.components import create as create_component
-from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_version, created, deleted
 from fairpool.core.ids import check_name
 
 StackRecord = Declared[Document]
@@ -87,8 +87,7 @@ def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
     if active(tx.memory) == old.id:
         raise InUse(f"stack {old.name!r} is the active one: activate another first", dependents=["active stack"])
     if not dry_run:
-        tx.drop(Kind.STACK, old.id)
-        tx.note(Kind.STACK, old.id, "deleted", name=old.name, before=old.spec)
+        deleted(tx, old, shown=old.spec)
     return lambda: old
 
 

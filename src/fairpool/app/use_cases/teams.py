@@ -9,7 +9,7 @@ from fairpool.app.membership import names_in
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import leaving
-from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted
 from fairpool.app.use_cases.people import described, note_of, rename_in, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
 
@@ -127,8 +127,7 @@ def delete(
     for account in accounts:
         rename_in(tx, account, "teams", old.name, None)
     leaving.drop_policies(tx, subject)
-    tx.drop(Kind.TEAM, old.id)
-    tx.note(Kind.TEAM, old.id, "deleted", name=old.name, before=old.spec)
+    deleted(tx, old, shown=old.spec)
     return lambda: deletion
 
 

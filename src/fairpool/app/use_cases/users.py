@@ -11,7 +11,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import leaving, teams, tokens
-from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_free, check_version, created, deleted
 from fairpool.app.use_cases.people import described, note_of, role_of, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
 
@@ -112,8 +112,7 @@ def delete(
     teams.leave_all(tx, old.name)
     leaving.drop_policies(tx, subject)
     tokens.revoke_all(tx, subject)
-    tx.drop(Kind.USER, old.id)
-    tx.note(Kind.USER, old.id, "deleted", name=old.name, before=old.spec)
+    deleted(tx, old, shown=old.spec)
     return lambda: deletion
 
 

@@ -16,7 +16,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.ports import Sealer
 from fairpool.app.records import Declared, Document, Json, Kind, RequestRecord
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases.declaring import changed, check_version, created
+from fairpool.app.use_cases.declaring import changed, check_version, created, deleted
 from fairpool.app.use_cases.requests import get as get_request
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import check_name
@@ -141,8 +141,7 @@ def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
     old = tx.memory.document(Kind.VAULT, ref)
     check_version(old, version)
     if not dry_run:
-        tx.drop(Kind.VAULT, old.id)
-        tx.note(Kind.VAULT, old.id, "deleted", name=old.name, before=shown(old.spec))
+        deleted(tx, old, shown=shown(old.spec))
     return lambda: old
 
 

@@ -1,4 +1,5 @@
-"""For teams: people and their tokens, policies over several pools, who led from where.
+"""For teams: people and their tokens, policies over several pools, who led from where, and the history of rules and
+rights found without reading that of all work.
 
 Expands only: what the schema before reads and writes stays, with its meaning; code of that schema leaves the new
 columns out when it writes, and they then have their defaults.
@@ -24,6 +25,8 @@ def upgrade() -> None:
     op.add_column("history", sa.Column("source", _WORD, nullable=False, server_default=""))
     for name in ("created_by", "subjects"):
         op.add_column("runs", sa.Column(name, _WORD, nullable=False, server_default=""))
+    rules = sa.text("kind NOT IN ('request', 'run', 'step')")
+    op.create_index("ix_history_rules", "history", ["seq"], sqlite_where=rules, postgresql_where=rules)
     _policy_pools()
     _more_documents()
     _tokens()
