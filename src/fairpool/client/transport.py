@@ -268,7 +268,7 @@ _WHICH = "fairpool doctor shows which server is meant and why"
 def _checked(address: Address) -> tuple[tuple[str, ...], str | None]:
     """The servers and the token. Raises WrongSetting for what cannot be the address of one, or a token of one."""
     said, token = address
-    servers = tuple(part.strip().rstrip("/") for part in said.split(",") if part.strip()) or (said,)
+    servers = tuple(part.strip() for part in said.split(",") if part.strip()) or (said,)
     for url in servers:
         try:
             parts = urllib3.util.parse_url(url)
@@ -279,7 +279,7 @@ def _checked(address: Address) -> tuple[tuple[str, ...], str | None]:
             raise WrongSetting(f"the server {printable(url)!a} is no address; possible: {possible}", hint=_WHICH)
     if token and not (token.isascii() and token.isprintable()):
         raise WrongSetting("the token holds characters that no token has", hint="fairpool doctor shows where it is set")
-    return servers, token
+    return tuple(url.rstrip("/") for url in servers), token
 
 
 def _never_sent(error: HTTPError) -> bool:
