@@ -16,6 +16,7 @@ from fairpool.app.store_errors import StaleLeader, StoreUnavailable
 from fairpool.core.ids import SECOND, Instant
 from fairpool.store import postgres
 from fairpool.store.databases import Settle, Turn, settled
+from fairpool.store.postgres_rows import driver
 from tests.conformance.store_samples import NOW, Trial, change, request, trial_of
 from tests.waiting import wait_until
 
@@ -151,6 +152,36 @@ def test_a_writer_that_stops_in_the_middle_does_not_keep_others_out_for_long(
     paused.commit(inserted=(request("r2"),))  # the next has a connection of its own
     for on in (paused, other):
         on.store.close()
+
+
+@pytest.mark.parametrize("in_a_pipeline", [True, False])
+def test_whoever_takes_over_ends_the_session_of_a_writer_that_stopped_in_the_middle(
+    first: Trial, second: Trial, monkeypatch: pytest.MonkeyPatch, *, in_a_pipeline: bool
+) -> None:
+    """Also where the server cannot tell that nothing more will come: between two statements that are sent together."""
+    monkeypatch.setattr(postgres, "STALLED_S", 0.2)
+    monkeypatch.setattr(postgres, "TAKEOVER_LOCK_S", 0.2)
+    taken: list[int] = []
+
+    def stops(connection: Connection, batch: Batch, turn: Turn) -> None:
+        if in_a_pipeline:
+            driver(connection).execute("SELECT 1")
+
+        def take() -> bool:
+            try:
+                taken.append(second.store.leases.acquire("second", LATER, 60).token)
+            except StoreUnavailable:
+                return False
+            return True
+
+        wait_until(take, what="the lease to be free")
+
+    monkeypatch.setattr(first.store._rows, "_write", stops)  # type: ignore[attr-defined]
+    first.token = first.store.leases.acquire("first", NOW, 60).token
+    with pytest.raises(StoreUnavailable):
+        first.commit(inserted=(request("late"),))
+    assert taken == [first.token + 1]
+    assert second.store.load().live == {}
 
 
 def test_readers_wait_for_nobody(first: Trial, postgres_url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Final
 
 RETRIES: Final = 4
@@ -24,6 +25,7 @@ class Patience:
         self._retries = retries
         self._servers = servers
         self._tries = 0
+        self._began = time.monotonic()
         self.waited_s = 0.0
 
     def after_silence(self) -> float | None:
@@ -41,7 +43,8 @@ class Patience:
         return self._wait(min(told, LONGEST_WAIT_S) if self._retries else None)
 
     def _wait(self, at_least: float | None) -> float | None:
-        if at_least is None or self.waited_s >= PATIENCE_S:
+        # A server that hangs takes its time too.
+        if at_least is None or max(self.waited_s, time.monotonic() - self._began) >= PATIENCE_S:
             return None
         spread = 0.5 + random.random()  # noqa: S311 (spreads retries, guards nothing)
         wait_s = min(_FIRST_WAIT_S * 2.0 ** min(self._tries, 10) * spread, LONGEST_WAIT_S)

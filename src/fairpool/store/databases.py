@@ -99,6 +99,14 @@ class Database(Protocol):
     def translated(self) -> AbstractContextManager[None]:
         """Within the block, the driver's errors are the store's."""
 
+    def begin_takeover(self, connection: Connection) -> None:
+        """Wait for nobody for longer than a moment until the transaction ends: who holds the leader's row may be a
+        process that is paused."""
+
+    def end_stalled(self) -> int:
+        """End the sessions of those who have stopped in the middle of writing and hold what others wait for, where the
+        database does not see to that by itself; how many there were."""
+
     def begin_migration(self, connection: Connection) -> None:
         """Wait until nobody else migrates, and keep others from it until the transaction ends."""
 

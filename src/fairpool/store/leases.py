@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -9,10 +10,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, select
 
 from fairpool.app.records import DEFAULT_WORKSPACE, Leadership
-from fairpool.app.store_errors import StaleLeader
+from fairpool.app.store_errors import StaleLeader, StoreUnavailable
 from fairpool.core.ids import Instant, seconds
-from fairpool.store.databases import TableWriter
+from fairpool.store.databases import Database
 from fairpool.store.schema import leaders
+
+log = logging.getLogger(__name__)
 
 _SCHEDULER: Final = "scheduler"
 
@@ -29,24 +32,34 @@ def check_token(token: int, current: int) -> None:
 
 
 class SqlLeases:
-    """The leader lease of one workspace. transaction, reading: begin one that may write, and one that may not.
-    row: writes into `leaders`."""
+    """The leader lease of one workspace. transaction, reading: begin one that may write, and one that may not."""
 
     def __init__(
         self,
         transaction: Callable[[], AbstractContextManager[Connection]],
         reading: Callable[[], AbstractContextManager[Connection]],
-        row: TableWriter,
+        database: Database,
         workspace: str,
     ) -> None:
         self._transaction = transaction
         self._reading = reading
-        self._row = row
+        self._database = database
+        self._row = database.table_writer(leaders)
         self._leader = leader_name(workspace)
 
     def acquire(self, holder: str, now: Instant, ttl_s: float, address: str = "") -> Leadership:
         """See `ports.Leases`."""
+        try:
+            return self._acquire(holder, now, ttl_s, address)
+        except StoreUnavailable:
+            ended = self._database.end_stalled()
+            if ended:
+                log.warning("%d sessions that had stopped in the middle of writing were ended", ended)
+            raise
+
+    def _acquire(self, holder: str, now: Instant, ttl_s: float, address: str) -> Leadership:
         with self._transaction() as connection:
+            self._database.begin_takeover(connection)
             old = _leadership(_locked(connection, self._leader))
             if old is not None and old.holder != holder and old.until > now:
                 return old

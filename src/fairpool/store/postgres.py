@@ -60,6 +60,18 @@ _TIMEOUTS: Final = MappingProxyType(
     }
 )
 
+TAKEOVER_LOCK_S: Final = 1
+STALLED_S: Final = 3
+"""A session that has locked a leader's row and says nothing for so long in the middle of a transaction has lost its
+client, or the client is paused. Clients send what they have to say in one go."""
+
+_END_STALLED: Final = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity JOIN pg_locks USING (pid)
+WHERE datname = current_database() AND usename = current_user AND relation = 'leaders'::regclass AND granted
+AND mode = 'RowShareLock' AND wait_event_type = 'Client' AND wait_event = 'ClientRead'
+AND state_change < clock_timestamp() - make_interval(secs => %s)
+"""
+
 # Advisory locks are numbers in one space per database: the first is ours ("FPOL"), the second says what for.
 _LOCK_SPACE: Final = 0x46504F4C
 _MIGRATION, _COMMIT = 1, 2
@@ -139,6 +151,16 @@ class PostgresDatabase:
         return engine
 
     # ---- taking turns -----------------------------------------------------------------------------------------------
+
+    def begin_takeover(self, connection: Connection) -> None:
+        """See `databases.Database`."""
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{TAKEOVER_LOCK_S}s'")
+
+    def end_stalled(self) -> int:
+        """See `databases.Database`. Between two statements of a pipeline no timeout of the server's own runs: for it,
+        the session is at work, and waits for the rest of what its client has to say."""
+        with self.translated(), psycopg.connect(self._conninfo, autocommit=True) as connection:
+            return len(connection.execute(_END_STALLED, [STALLED_S]).fetchall())
 
     def begin_migration(self, connection: Connection) -> None:
         """See `databases.Database`."""

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 
 from fairpool.app.ports import Stored
 from fairpool.app.records import DEFAULT_WORKSPACE, Batch
-from fairpool.store import migrating, schema
+from fairpool.store import migrating
 from fairpool.store.connections import Reading
 from fairpool.store.databases import Database
 from fairpool.store.leases import SqlLeases
@@ -28,7 +28,7 @@ class SqlStore:
         self._workspace = workspace
         self._rows = Writer(workspace, database)
         self._reading = Reading(readers, database)
-        self._leases = SqlLeases(self._writing, self._reading, database.table_writer(schema.leaders), workspace)
+        self._leases = SqlLeases(self._writing, self._reading, database, workspace)
         self._reader = SqlReader(self._reading, workspace)
 
     @property

@@ -80,6 +80,13 @@ class SqliteDatabase:
         """See `databases.Database`."""
         return translated(self.path)
 
+    def begin_takeover(self, connection: Connection) -> None:
+        """See `databases.Database`."""
+
+    def end_stalled(self) -> int:
+        """See `databases.Database`. A file's lock is its holder's for as long as that lives."""
+        return 0
+
     def begin_migration(self, connection: Connection) -> None:
         """See `databases.Database`. The transaction began by taking the one write lock that there is."""
 

@@ -79,8 +79,9 @@ class Installation:
         return self.url or f"sqlite:///{self.folder / 'shared.db'}"
 
     def start(self, name: str, *arguments: str) -> Server:
-        """Start a server, by a name of the test's own; again under the same name once it has ended."""
+        """Start a server, by a name of the test's own; under the same name, it comes back where it was."""
         directory = self.folder / name
+        port = self.servers[name].url.rpartition(":")[2] if name in self.servers else "0"
         found = local_server.start(
             directory,
             "--database-url",
@@ -89,10 +90,27 @@ class Installation:
             str(self.token_file),
             "--idle-s",
             "0",
+            "--port",
+            port,
             *arguments,
         )
         self.servers[name] = Server(directory, found.pid, Caller(found.url, self.token))
         return self.servers[name]
+
+    def leader(self) -> Server:
+        """The server that decides; waits until one does."""
+
+        def look() -> Server | None:
+            living = [server for server in self.servers.values() if local_server.is_alive(server.directory)]
+            return next((server for server in living if server.leads), None)
+
+        found = wait_until(look, what="a server to lead")
+        assert found is not None
+        return found
+
+    def other(self, than: Server) -> Server:
+        """The other one of two."""
+        return next(server for server in self.servers.values() if server is not than)
 
     def close(self) -> None:
         """End all of them."""
@@ -109,3 +127,4 @@ def add_pool(server: Server, gpus: int = 2) -> None:
     """A pool, and a team that may use all of it."""
     server.call.ok("POST", "/pools", {"name": "p", "capacity": {"gpu": gpus}})
     server.call.ok("POST", "/policies", {"pool": "p", "subject": "team:red", "reserved": {"gpu": gpus}})
+    server.call.ok("POST", "/policies", {"pool": "p", "subject": "team:blue", "limit": {"gpu": gpus}, "grace_s": 0})
