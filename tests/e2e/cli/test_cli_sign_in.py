@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,18 +101,27 @@ def test_without_a_browser_the_address_is_shown_with_another_way(laptop: Machine
 
 def test_login_with_a_code_from_another_device(laptop: Machine, installation: Installation) -> None:
     started = laptop.start("login", "--device", "--name", "node-7")
-    assert started.stderr is not None
-    shown = ""
-    while not (code := re.search(r"^    ([A-Z]{4}-[A-Z]{4})$", shown, re.MULTILINE)):
-        shown += started.stderr.readline()
+    shown, code = _shown(started)
     assert f"open {installation.provider.url}/device" in shown
     polled = len(_polls(installation))
     wait_until(lambda: len(_polls(installation)) > polled, what="the terminal to ask whether somebody has come")
-    installation.provider.enter(code[1], "ada")
+    installation.provider.enter(code, "ada")
     _, told = started.communicate(timeout=60)
     assert started.returncode == 0, told
     assert "signed in at" in told and "token node-7" in told
-    assert "never enter a code that somebody sent you" in shown + told
+
+
+def _shown(started: subprocess.Popen[str]) -> tuple[str, str]:
+    """All that a terminal shows before it waits, and the code in it."""
+    assert started.stderr is not None
+    shown = ""
+    while "never enter a code that somebody sent you" not in shown:
+        line = started.stderr.readline()
+        assert line, shown
+        shown += line
+    code = re.search(r"^    ([A-Z]{4}-[A-Z]{4})$", shown, re.MULTILINE)
+    assert code is not None, shown
+    return shown, code[1]
 
 
 def _polls(installation: Installation) -> list[str]:
@@ -123,12 +133,9 @@ def test_a_code_that_leads_nowhere_is_told_in_words(
     laptop: Machine, installation: Installation, wrong: str, told: str
 ) -> None:
     started = laptop.start("login", "--device")
-    assert started.stderr is not None
-    shown = ""
-    while not (code := re.search(r"^    ([A-Z]{4}-[A-Z]{4})$", shown, re.MULTILINE)):
-        shown += started.stderr.readline()
+    _, code = _shown(started)
     if wrong == "no":
-        installation.provider.enter(code[1], "ada", answer="no")
+        installation.provider.enter(code, "ada", answer="no")
     else:
         installation.provider.expire()
     assert told in started.communicate(timeout=60)[1]
@@ -191,3 +198,16 @@ def test_the_doctor_says_whether_the_provider_answers_and_what_it_has_to_know(
     assert wrong.code == 1
     assert "speaks for issuer" in wrong.out
     assert "FAIRPOOL_OIDC_CLIENT_ID" in laptop("doctor", FAIRPOOL_OIDC_ISSUER=issuer).out
+
+
+def test_a_team_is_bound_to_a_group_and_let_go_again(laptop: Machine, installation: Installation) -> None:
+    owner = {"FAIRPOOL_TOKEN": installation.owner.token}
+    assert "team speech created" in laptop.ok("team", "create", "speech", "--group", "ml-speech", **owner)
+    assert "ml-speech" in laptop.ok("team", "list", "-o", "wide", **owner)
+    installation.provider.user("finn", groups=["ml-speech"])
+    assert "teams speech" in laptop("login", **browser("finn")).err
+    laptop.ok("team", "update", "speech", "--group", "", **owner)
+    assert "ml-speech" not in laptop.ok("team", "list", "-o", "wide", **owner)
+    both = laptop("team", "create", "x", "--group", "g", "--member", "finn", **owner)
+    assert both.code == 2
+    assert "beside members" in both.err

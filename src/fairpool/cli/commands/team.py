@@ -19,6 +19,7 @@ COLUMNS = (
     Column("NAME", lambda team: team.name),
     Column("MEMBERS", lambda team: team.members),
     Column("SERVICE-ACCOUNTS", lambda team: team.service_accounts),
+    Column("GROUP", lambda team: team.group, wide=True),
     Column("DESCRIPTION", lambda team: team.description),
     Column("ID", lambda team: team.id, wide=True),
 )
@@ -32,6 +33,7 @@ def team() -> None:
 @team.command("create")
 @click.argument("name")
 @click.option("--member", "members", multiple=True, metavar="USER", help="Who is in it; repeatable.")
+@click.option("--group", help="Instead of members: the identity provider's group that decides who is in it.")
 @click.option("--description", help="A line about it, for people.")
 @printed
 @connected
@@ -67,11 +69,12 @@ def describe(client: Client, team: str, style: Style) -> None:
 @team.command("update")
 @click.argument("team")
 @click.option("--name", help="Its new name: policies, service accounts and live requests follow.")
+@click.option("--group", help="The identity provider's group that decides who is in it ('' for by hand again).")
 @click.option("--description", help="A line about it, for people.")
 @printed
 @connected
 def update(client: Client, team: str, style: Style, **said: str | None) -> None:
-    """Rename a team, or describe it otherwise."""
+    """Rename a team, bind it to a group, or describe it otherwise."""
     from fairpool.wire.people import TeamUpdate
 
     changed = client.update_team(team, body(TeamUpdate, **said))
