@@ -19,10 +19,12 @@ from fairpool.core.waiting import RequestClass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyStatus:
-    """A policy with what its requests use. in_share, borrowed: what of `used` lies in the reservation, what beyond."""
+    """A policy with what its requests use in all of its pools. in_share, borrowed: what of `used` lies in the
+    reservation, what beyond. pool_name, also: its first pool, and the others."""
 
     declared: Declared[Policy]
     pool_name: str
+    also: tuple[str, ...]
     used: Amounts
     in_share: Amounts
     borrowed: Amounts
@@ -115,7 +117,8 @@ def _policy_status(memory: Memory, books: PoolBooks, declared: Declared[Policy])
     used = {key: value for key, value in policy.used_now.items() if value}
     return PolicyStatus(
         declared=declared,
-        pool_name=books.pool.name,
+        pool_name=memory.pool_name(declared.spec.pool),
+        also=tuple(map(memory.pool_name, declared.spec.also)),
         used=of(used),
         in_share=of({key: value - beyond.get(key, 0) for key, value in used.items()}),
         borrowed=of(beyond),

@@ -32,7 +32,7 @@ from fairpool.app.store_errors import (
 from fairpool.app.transaction import SCHEDULER, Transaction
 from fairpool.app.use_cases import pools, windows
 from fairpool.core import events as ev
-from fairpool.core.errors import CoreError
+from fairpool.core.errors import CoreError, InvalidRules
 from fairpool.core.ids import SECOND, Instant, RequestId, seconds
 from fairpool.core.planner import decide
 from fairpool.core.pools import PoolState
@@ -268,10 +268,12 @@ class Scheduler:
         memory, dropped = transaction.memory, False
         for pool_id, books in list(memory.world.books.items()):
             if books.pool.state is PoolState.DRAINING and not books.allocations:
-                pool, policies = memory.pool(pool_id), memory.policies_of(pool_id)
-                transaction.apply(ev.PoolDropped(pool=pool_id))
-                pools.drop(transaction, pool, policies, cause="drained")
-                dropped = True
+                try:
+                    pools.drop(transaction, memory.pool(pool_id), cause="drained")
+                except InvalidRules as error:
+                    _log.warning("pool %s has drained and cannot go: %s", books.pool.name, error.message)
+                else:
+                    dropped = True
         return dropped
 
     def _commit(self, transaction: Transaction, now: Instant, tally: Tally) -> list[HistoryEntry]:

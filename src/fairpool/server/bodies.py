@@ -120,11 +120,12 @@ def body_of_window(window: Window) -> WindowSpec:
     )
 
 
-def body_of_policy(record: Declared[Policy], pool: str) -> PolicyCreate:
-    """How somebody would have written this policy. pool: the name of its pool."""
+def body_of_policy(record: Declared[Policy], pool: str, also: Iterable[str] = ()) -> PolicyCreate:
+    """How somebody would have written this policy. pool, also: the names of its pools."""
     policy = record.spec
     return PolicyCreate(
         pool=pool,
+        also=list(also),
         subject=str(policy.subject),
         priority=policy.priority,
         reserved=vector(policy.reserved),

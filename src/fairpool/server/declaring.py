@@ -66,13 +66,18 @@ class _Policies:
     def create(self, tx: Transaction, body: Document) -> str:
         said = PolicyCreate.model_validate(body)
         return policies.attach(
-            tx, _pool_named(tx, said.pool), bodies.policy_of(said), schedule=bodies.schedule_of(said.schedule)
+            tx,
+            _pool_named(tx, said.pool),
+            bodies.policy_of(said),
+            also=[_pool_named(tx, pool) for pool in said.also],
+            schedule=bodies.schedule_of(said.schedule),
         )().id
 
     def change(self, tx: Transaction, object_id: str, body: Document) -> None:
         said = PolicyCreate.model_validate(body)
         policy = bodies.policy_of(said)
         change = policies.PolicyChange(
+            also=tuple(_pool_named(tx, pool) for pool in said.also),
             priority=policy.priority,
             reserved=policy.reserved,
             limit=policy.limit,
@@ -305,7 +310,8 @@ def _known(memory: Memory, declared: AnyDeclared) -> Known:
 def _body_of(memory: Memory, declared: AnyDeclared) -> BaseModel:
     if declared.kind is Kind.POLICY:
         policy = cast("Declared[Policy]", declared)
-        return bodies.body_of_policy(policy, memory.pool_name(policy.spec.pool))
+        also = map(memory.pool_name, policy.spec.also)
+        return bodies.body_of_policy(policy, memory.pool_name(policy.spec.pool), also)
     return _BODIES[declared.kind](declared)
 
 

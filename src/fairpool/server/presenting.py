@@ -71,6 +71,7 @@ def policy_view(memory: Memory, now: Instant, record: Declared[Policy]) -> Polic
     nothing = PolicyStatus(
         declared=record,
         pool_name=memory.pool_name(record.spec.pool),
+        also=tuple(map(memory.pool_name, record.spec.also)),
         used=(),
         in_share=(),
         borrowed=(),
@@ -88,6 +89,7 @@ def _policy(status: PolicyStatus, now: Instant) -> PolicyView:
         version=record.version,
         pool=status.pool_name,
         pool_id=policy.pool,
+        also=list(status.also),
         subject=str(policy.subject),
         priority=policy.priority,
         reserved=vector(policy.reserved),

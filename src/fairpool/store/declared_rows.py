@@ -97,6 +97,9 @@ def _policy_values(policy: Policy) -> Values:
 
 
 def _policy_parts(policy: Policy, workspace: str) -> Iterator[tuple[Table, Values]]:
+    for position, pool in enumerate(policy.also):
+        row = {"workspace": workspace, "policy_id": policy.id, "pool_id": pool, "position": position}
+        yield schema.policy_pools, row
     reserved, limit = dict(policy.reserved), dict(policy.limit)
     for key in sorted({*reserved, *limit}):
         yield (
@@ -148,8 +151,13 @@ def pools_of(
         )
 
 
-def policies_of(rows: Iterable[Row[Any]], amounts: Iterable[Row[Any]]) -> Iterator[Declared[Policy]]:
-    """The policies that these rows make up."""
+def policies_of(
+    rows: Iterable[Row[Any]], amounts: Iterable[Row[Any]], pools: Iterable[Row[Any]]
+) -> Iterator[Declared[Policy]]:
+    """The policies that these rows make up. pools: the further ones of each, in order of position."""
+    also: dict[str, list[PoolId]] = {}
+    for row in pools:
+        also.setdefault(row.policy_id, []).append(PoolId(row.pool_id))
     reserved: dict[str, dict[str, int]] = {}
     limits: dict[str, dict[str, int]] = {}
     for row in amounts:
@@ -164,6 +172,7 @@ def policies_of(rows: Iterable[Row[Any]], amounts: Iterable[Row[Any]]) -> Iterat
             Policy(
                 id=PolicyId(row.id),
                 pool=PoolId(row.pool_id),
+                also=tuple(also.get(row.id, ())),
                 subject=Subject.parse(row.subject),
                 priority=row.priority,
                 reserved=_vector(reserved.get(row.id, {})),

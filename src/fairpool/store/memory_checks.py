@@ -52,6 +52,8 @@ def _check_pool(pool: Pool, nodes: set[str]) -> None:
 def _check_policy(policy: Policy, pools: set[str], subjects: set[tuple[str, Subject]]) -> None:
     if policy.pool not in pools:
         raise violated("fk_policies_pool")
+    if not pools.issuperset(policy.also):
+        raise violated("fk_policy_pools_pool")
     if (policy.pool, policy.subject) in subjects:
         raise violated("uq_policies_subject")
     subjects.add((policy.pool, policy.subject))

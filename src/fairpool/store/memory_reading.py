@@ -192,7 +192,7 @@ class MemoryRequestReader(_Part):
         if pool is None:
             return lambda record: False
         specs = [one.spec for one in objects.values()]
-        policies = [spec for spec in specs if isinstance(spec, Policy) and spec.pool == pool_id]
+        policies = [spec for spec in specs if isinstance(spec, Policy) and pool_id in spec.pools]
         here = {spec.name for spec in specs if isinstance(spec, Profile) and pool.name in spec.pools}
 
         def could_go(record: RequestRecord) -> bool:

@@ -62,11 +62,15 @@ def read_all(
             )
         return tuple(declared_rows.pools_of(rows, connection.execute(of_nodes), connection.execute(of_amounts)))
     if kind is Kind.POLICY:
-        amounts = schema.policy_amounts
+        amounts, pools = schema.policy_amounts, schema.policy_pools
         of_amounts = select(amounts).where(amounts.c.workspace == workspace)
+        of_pools = select(pools).where(pools.c.workspace == workspace).order_by(pools.c.policy_id, pools.c.position)
         if ids is not None:
-            of_amounts = of_amounts.where(amounts.c.policy_id.in_(ids))
-        return tuple(declared_rows.policies_of(rows, connection.execute(of_amounts)))
+            of_amounts, of_pools = (
+                of_amounts.where(amounts.c.policy_id.in_(ids)),
+                of_pools.where(pools.c.policy_id.in_(ids)),
+            )
+        return tuple(declared_rows.policies_of(rows, connection.execute(of_amounts), connection.execute(of_pools)))
     if kind is Kind.PROFILE:
         return tuple(map(declared_rows.profile_of, rows))
     return tuple(map(declared_rows.document_of, rows))

@@ -131,7 +131,10 @@ class SqlRequestReader:
             return false()
         profiles = read_all(connection, self._workspace, Kind.PROFILE)
         here = ["", *(one.name for one in profiles if isinstance(one.spec, Profile) and pool.name in one.spec.pools)]
-        policies = read_all(connection, self._workspace, Kind.POLICY, schema.policies.c.pool_id == pool_id)
+        spans = schema.policy_pools.c
+        spanning = select(spans.policy_id).where(spans.workspace == self._workspace, spans.pool_id == pool_id)
+        ours = or_(schema.policies.c.pool_id == pool_id, schema.policies.c.id.in_(spanning))
+        policies = read_all(connection, self._workspace, Kind.POLICY, ours)
         ways = []
         for one in policies:
             assert isinstance(one.spec, Policy)

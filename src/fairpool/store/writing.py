@@ -27,10 +27,15 @@ _PUT_ORDER: Final = (
     schema.pool_nodes,
     schema.pool_amounts,
     schema.policies,
+    schema.policy_pools,
     schema.policy_amounts,
     schema.profiles,
     schema.documents,
 )
+
+
+_PARTS: Final = (schema.pool_nodes, schema.pool_amounts, schema.policy_pools, schema.policy_amounts)
+"""What other objects are made of: written anew as a whole."""
 
 
 class Writer:
@@ -63,6 +68,7 @@ class Writer:
         return turn.history + len(batch.changes)
 
     def _write(self, connection: Connection, batch: Batch, turn: Turn) -> None:
+        self._take_off_dropped_pools(connection, batch)
         self._drop(connection, batch.drop)
         self._put(connection, batch.put)
         self._insert(connection, batch.inserted, turn.requests + 1)
@@ -104,6 +110,14 @@ class Writer:
                 cursors = [{"workspace": self._workspace, "webhook_id": name} for name in cursors_of(dropped)]
                 self._on[schema.webhook_cursors].drop(connection, cursors)
 
+    def _take_off_dropped_pools(self, connection: Connection, batch: Batch) -> None:
+        """A policy that had one of its pools taken from it may not point there when the pool goes: it is put anew."""
+        if any(kind is Kind.POOL for kind, _ in batch.drop):
+            rows: list[Values] = [
+                {"workspace": self._workspace, "id": one.id} for one in batch.put if one.kind is Kind.POLICY
+            ]
+            self._on[schema.policies].drop(connection, rows)
+
     def _put(self, connection: Connection, put: tuple[AnyDeclared, ...]) -> None:
         if not put:
             return
@@ -115,12 +129,13 @@ class Writer:
         for table, column, kind in (
             (schema.pool_nodes, "pool_id", Kind.POOL),
             (schema.pool_amounts, "pool_id", Kind.POOL),
+            (schema.policy_pools, "policy_id", Kind.POLICY),
             (schema.policy_amounts, "policy_id", Kind.POLICY),
         ):
             owners = [{"workspace": self._workspace, column: one.id} for one in put if one.kind is kind]
             self._on[table].drop(connection, owners)
         for table in _PUT_ORDER:
-            if table in (schema.pool_nodes, schema.pool_amounts, schema.policy_amounts):
+            if table in _PARTS:
                 self._on[table].insert(connection, rows[table])
             else:
                 by = ("workspace", "kind", "id") if table is schema.documents else ("workspace", "id")

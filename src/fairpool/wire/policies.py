@@ -40,9 +40,12 @@ class PolicyCreate(Body):
     grace_s: how long an evicted request has to let go (S31). min_runtime_s: how long it is spared (S30).
     profiles: the profiles it offers by name; None offers all.
     schedule: windows of time with other numbers; of those that are open, the first counts.
+    also: further pools that the policy spans: `reserved`, `limit` and shares count over all of its pools together, and
+        its requests prefer them in this order.
     """
 
     pool: str
+    also: list[str] = Field(default_factory=list, max_length=100)
     subject: str
     priority: Priority = 0
     reserved: Amounts = Field(default_factory=dict)
@@ -57,9 +60,10 @@ class PolicyCreate(Body):
 
 class PolicyUpdate(Body):
     """What changes of a policy; fields that are left out stay. `reserved`, `limit` and `schedule` are replaced as a
-    whole. subject: whose it is from now on."""
+    whole, and so is `also`. subject: whose it is from now on."""
 
     subject: str | None = None
+    also: list[str] | None = Field(default=None, max_length=100)
     priority: Priority | None = None
     reserved: Amounts | None = None
     limit: Amounts | None = None
@@ -107,6 +111,7 @@ class PolicyView(View):
     version: int
     pool: str
     pool_id: str
+    also: list[str] = Field(default_factory=list)
     subject: str
     priority: int = 0
     reserved: Amounts = Field(default_factory=dict)
@@ -150,8 +155,12 @@ class ProfileCreate(Body):
 
 
 class ProfileUpdate(Body):
-    """What changes of a profile; fields that are left out stay. `defaults` are replaced as a whole."""
+    """What changes of a profile; fields that are left out stay. `defaults` are replaced as a whole.
 
+    name: its new one, which policies that name it and live requests follow.
+    """
+
+    name: str | None = None
     demand: Amounts | None = None
     pools: list[str] | None = None
     defaults: ProfileDefaults | None = None

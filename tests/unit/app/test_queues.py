@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairpool.app.authz import OWNER, Principal, Role
+from fairpool.app.authz import EVERYTHING, Principal, Reach, Right, Role
 from fairpool.app.errors import NotFound
 from fairpool.app.records import Declared
 from fairpool.app.use_cases import policies, profiles, queues, requests
@@ -30,17 +30,18 @@ def create(office: Office, name: str, demand: dict[str, object], *pools: str) ->
     return office.do(profiles.create, profile)
 
 
-def names(office: Office, principal: Principal = OWNER) -> list[str]:
-    return [queue.name for queue in office.ask(lambda memory, now: queues.all_for(memory, principal))]
+def names(office: Office, reach: Reach = EVERYTHING) -> list[str]:
+    return [queue.name for queue in office.ask(lambda memory, now: queues.all_for(memory, reach))]
 
 
-def find(office: Office, name: str, principal: Principal = OWNER) -> queues.Queue:
+def find(office: Office, name: str, reach: Reach = EVERYTHING) -> queues.Queue:
     owner, _, profile = name.rpartition("/")
-    return office.ask(lambda memory, now: queues.find(memory, principal, owner, profile))
+    return office.ask(lambda memory, now: queues.find(memory, reach, owner, profile))
 
 
-def member(*teams: str, name: str = "ada") -> Principal:
-    return Principal(subject=Subject.parse(f"user:{name}"), role=Role.MEMBER, teams=frozenset(teams))
+def member(*teams: str, name: str = "ada") -> Reach:
+    caller = Principal(subject=Subject.parse(f"user:{name}"), role=Role.MEMBER, teams=frozenset(teams))
+    return Reach(principal=caller, right=Right.OWN)
 
 
 def ask(office: Office, profile: str = "half", subject: str = "team:red", **named: Any) -> RequestId:
@@ -167,12 +168,16 @@ def test_positions_are_those_of_the_pool_and_the_first_comes_first(office: Offic
 
 
 def test_what_the_next_request_would_meet_is_told(office: Office) -> None:
-    explained = office.ask(lambda memory, now: queues.next_in(memory, now, queues.find(memory, OWNER, "red", "half")))
+    explained = office.ask(
+        lambda memory, now: queues.next_in(memory, now, queues.find(memory, EVERYTHING, "red", "half"))
+    )
     assert explained is not None
     assert explained.explanation.status.value == "allocated"
     office.submit("team:red", gpus=8, lease_s=86_400, preemptible=True)
     create(office, "all", {"gpu": 8})
-    explained = office.ask(lambda memory, now: queues.next_in(memory, now, queues.find(memory, OWNER, "red", "all")))
+    explained = office.ask(
+        lambda memory, now: queues.next_in(memory, now, queues.find(memory, EVERYTHING, "red", "all"))
+    )
     assert explained is not None
     assert explained.explanation.status.value == "queued"
 
@@ -192,8 +197,9 @@ def test_a_member_sees_the_queues_of_their_teams_and_their_own_only(office: Offi
 
 
 def test_who_runs_things_sees_all_queues(office: Office) -> None:
-    operator = Principal(subject=Subject.parse("user:op"), role=Role.OPERATOR)
-    assert names(office, operator) == names(office, OWNER) == ["blue/half", "red/half"]
+    caller = Principal(subject=Subject.parse("user:op"), role=Role.OPERATOR)
+    operator = Reach(principal=caller, right=Right.ALL)
+    assert names(office, operator) == names(office, EVERYTHING) == ["blue/half", "red/half"]
 
 
 def test_asking_for_queues_touches_no_waiting_request(office: Office) -> None:
@@ -217,7 +223,12 @@ def test_asking_for_queues_touches_no_waiting_request(office: Office) -> None:
 
     office.memory.live = Watched(live)
     try:
-        assert [queue.count.pending for queue in office.ask(lambda m, now: queues.all_for(m, OWNER))] == [0, 0, 3, 0]
+        assert [queue.count.pending for queue in office.ask(lambda m, now: queues.all_for(m, EVERYTHING))] == [
+            0,
+            0,
+            3,
+            0,
+        ]
     finally:
         office.memory.live = live
     assert not looked

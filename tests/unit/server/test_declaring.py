@@ -390,6 +390,7 @@ def test_every_field_of_every_kind_is_kept_changed_and_told(kind: str) -> None:
     said = set(FULL[kind]) - {"kind"} | ({"kind"} if kind == "component" else set()) - {"type"}
     said |= {"secrets"} if kind == "vault" else set()  # which must be there before; see below
     said |= {"group"} if kind == "team" else set()  # which stands in place of members; see below
+    said |= {"also"} if kind == "policy" else set()  # which no dedicated policy has; see below
     assert said - {"type"} == set(body.model_fields), "say every field, and none as it would be anyway"
     others = [document for name, document in FULL.items() if name != kind]
 
@@ -431,6 +432,20 @@ def test_a_team_of_a_providers_group_keeps_the_members_that_no_file_says() -> No
         read_document({**bound, "members": ["alice"]})
     apply(office, {"kind": "team", "name": "red"})
     assert office.memory.document(Kind.TEAM, "red").spec == {"members": []}
+
+
+def test_a_policy_over_several_pools_comes_through_files_as_it_was_written() -> None:
+    office = empty()
+    files = [{"kind": "pool", "name": name, "capacity": {"gpu": 8}} for name in ("a", "b", "c")]
+    wide: Data = {"kind": "policy", "pool": "a", "also": ["c", "b"], "subject": "team:dev", "reserved": {"gpu": 20}}
+    apply(office, *files, wide)
+    assert plan(office, *files, wide).pending == ()
+    [found] = [
+        known.body for known in office.ask(lambda memory, now: declaring.known(memory)) if known.kind == "policy"
+    ]
+    assert found["also"] == ["c", "b"]
+    apply(office, {**wide, "also": ["b"], "reserved": {"gpu": 2}})
+    assert [office.memory.pool_name(pool) for pool in office.memory.policy("a/team:dev").spec.pools] == ["a", "b"]
 
 
 def test_a_vault_keeps_its_secrets_and_a_file_never_says_them() -> None:

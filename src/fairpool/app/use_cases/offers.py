@@ -55,12 +55,15 @@ def check_offers(memory: Memory, policy: Policy, limits: Iterable[tuple[tuple[st
             )
 
 
-def check_offerers(memory: Memory, profile: Profile) -> None:
-    """Raise InvalidRules where a policy names the profile and could not offer it."""
-    for declared in memory.all(Kind.POLICY):
-        policy = cast("Declared[Policy]", declared)
-        if profile.name not in (policy.spec.profiles or ()):
-            continue
+def policies_naming(memory: Memory, profile: str) -> list[Declared[Policy]]:
+    """The policies that name this profile, by name."""
+    policies = (cast("Declared[Policy]", declared) for declared in memory.all(Kind.POLICY))
+    return [policy for policy in policies if profile in (policy.spec.profiles or ())]
+
+
+def check_offerers(memory: Memory, profile: Profile, *, known_as: str) -> None:
+    """Raise InvalidRules where a policy names the profile, as it is known so far, and could not offer it."""
+    for policy in policies_naming(memory, known_as):
         over = excess(profile, limits_of(policy))
         if over is not None:
             raise InvalidRules(

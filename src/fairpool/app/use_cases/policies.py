@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fairpool.app import schedules
@@ -18,7 +18,7 @@ from fairpool.app.use_cases.windows import check_ahead
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain, plain_vector
 from fairpool.core.errors import InvalidInput
-from fairpool.core.ids import PolicyId, PoolId
+from fairpool.core.ids import PolicyId
 from fairpool.core.policies import Policy, Subject
 
 PolicyRecord = Declared[Policy]
@@ -29,10 +29,12 @@ Answer = Callable[[], PolicyRecord]
 class PolicyChange:
     """What changes of a policy; None leaves as it is. `all_profiles` offers all again.
 
-    subject: whose it is from now on; who was meant before loses the right that it gave. schedule: all of its windows.
+    subject: whose it is from now on; who was meant before loses the right that it gave. also: all of the further pools
+    over which it counts, by name, id or prefix. schedule: all of its windows.
     """
 
     subject: Subject | None = None
+    also: tuple[str, ...] | None = None
     priority: int | None = None
     reserved: Amounts | None = None
     limit: tuple[tuple[str, int], ...] | None = None
@@ -48,15 +50,25 @@ class PolicyChange:
 _FIELDS = ("subject", "priority", "reserved", "limit", "weight", "dedicated", "grace_s", "min_runtime_s", "profiles")
 
 
-def attach(tx: Transaction, pool: str, policy: Policy, *, schedule: Windows = (), dry_run: bool = False) -> Answer:
-    """A policy on the pool that `pool` means; its id and pool are set here.
+def attach(
+    tx: Transaction,
+    pool: str,
+    policy: Policy,
+    *,
+    also: Sequence[str] = (),
+    schedule: Windows = (),
+    dry_run: bool = False,
+) -> Answer:
+    """A policy on the pool that `pool` means, and on those of `also`, over which it then counts together; its id and
+    pools are set here.
 
     Raises NotFound (pool, component, profile), Exists (one per subject and pool, S13), InvalidRules (S11).
     """
     target = tx.memory.pool(pool)
     name = f"{target.name}/{policy.subject}"
-    policy = replace(policy, id=PolicyId(tx.ids.new(Kind.POLICY)), pool=target.spec.id)
-    _check_subject(tx.memory, policy, target.spec.id, name)
+    further = tuple(tx.memory.pool(ref).spec.id for ref in also)
+    policy = replace(policy, id=PolicyId(tx.ids.new(Kind.POLICY)), pool=target.spec.id, also=further)
+    _check_subject(tx.memory, policy)
     check_known(tx.memory, Kind.PROFILE, policy.profiles or ())
     _check(tx, Scheduled(policy=policy, windows=schedule))
     note = schedules.note_with({}, schedule, schedules.open_at(schedule, tx.now))
@@ -78,11 +90,13 @@ def update(
     check_version(old, version)
     pick = {name: value for name in _FIELDS if (value := getattr(change, name)) is not None}
     policy = replace(old.spec, **pick)
+    if change.also is not None:
+        policy = replace(policy, also=tuple(tx.memory.pool(ref).spec.id for ref in change.also))
     if change.all_profiles:
         policy = replace(policy, profiles=None)
     name = f"{tx.memory.pool_name(policy.pool)}/{policy.subject}"
-    if policy.subject != old.spec.subject:
-        _check_subject(tx.memory, policy, policy.pool, name)
+    if (policy.subject, policy.pools) != (old.spec.subject, old.spec.pools):
+        _check_subject(tx.memory, policy)
     check_known(tx.memory, Kind.PROFILE, change.profiles or ())
     windows = schedules.windows_in(old.note) if change.schedule is None else change.schedule
     _check(tx, Scheduled(policy=policy, windows=windows))
@@ -96,10 +110,12 @@ def update(
     return lambda: record
 
 
-def _check_subject(memory: Memory, policy: Policy, pool: PoolId, name: str) -> None:
+def _check_subject(memory: Memory, policy: Policy) -> None:
     check_component(memory, policy.subject)
-    if any(other.spec.subject == policy.subject for other in memory.policies_of(pool) if other.id != policy.id):
-        raise Exists("policy", name, hint="one per subject and pool; 'fairpool policy update' changes it")
+    for pool in policy.pools:
+        if any(other.spec.subject == policy.subject for other in memory.policies_of(pool) if other.id != policy.id):
+            name = f"{memory.pool_name(pool)}/{policy.subject}"
+            raise Exists("policy", name, hint="one per subject and pool; 'fairpool policy update' changes it")
 
 
 def _check(tx: Transaction, scheduled: Scheduled) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fairpool.app import schedules
@@ -12,15 +12,16 @@ from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted, nearest
 from fairpool.app.use_cases.policies import shown as shown_policy
-from fairpool.app.use_cases.profiles import rename_pool as rename_in_profiles
+from fairpool.app.use_cases.profiles import follow_pool
 from fairpool.app.use_cases.windows import check_ahead
 from fairpool.core import events as ev
 from fairpool.core.amounts import get, of, plain_vector, show
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import PoolId, RequestId
-from fairpool.core.policies import Policy
+from fairpool.core.policies import Profile
 from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState, nominal_capacity
-from fairpool.core.requests import Status
+from fairpool.core.requests import Request
+from fairpool.core.rule_checks import check_changes
 from fairpool.core.waiting import RequestClass
 
 PoolRecord = Declared[Pool]
@@ -84,7 +85,6 @@ def update(
     renamed = change.name is not None and change.name != old.name
     if renamed:
         check_free(tx, Kind.POOL, str(change.name))
-        _check_nobody_names(tx.memory, old.name)
     pool = _changed(old.spec, change)
     _check_nodes_free(tx.memory, pool)
     _check_reservations(tx, pool)
@@ -92,18 +92,54 @@ def update(
     note = old.note if change.description is None else {**old.note, "description": change.description}
     if dry_run:
         return lambda: replace(old, spec=pool, name=pool.name, note=note)
-    if renamed:
-        rename_in_profiles(tx, old.name, (old.name, pool.name))  # under both names, so that nobody loses a place
-    tx.apply(ev.PoolSet(pool=pool))
+    renames = _renames(tx.memory, old.name, pool.name) if renamed else Renames()
+    profile_events = [ev.ProfileSet(profile=profile) for profile in renames.profiles]
+    tx.apply(ev.Together(events=(*profile_events, ev.PoolSet(pool=pool), *renames.events)))
     record = changed(tx, old, pool, name=pool.name, note=note, before=shown(old.spec), after=shown(pool))
     if renamed:
-        rename_in_profiles(tx, old.name, ())
-        for policy in tx.memory.policies_of(pool.id):
-            tx.put(replace(policy, name=f"{pool.name}/{policy.spec.subject}"))
+        _follow(tx, pool, renames)
     if change.evict_borrowers:
         tx.apply(ev.BorrowersEvicted(pool=pool.id))
         tx.note(Kind.POOL, pool.id, "borrowers told to leave", name=pool.name)
     return lambda: record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renames:
+    """What follows the new name of a pool: profiles that name it, and live requests that ask for it."""
+
+    profiles: tuple[Profile, ...] = ()
+    requests: tuple[Request, ...] = ()
+
+    @property
+    def events(self) -> tuple[ev.RuleEvent, ...]:
+        """That the requests ask for it by its new name, and keep their places."""
+        return tuple(ev.Redirected(request=request) for request in self.requests)
+
+
+def _renames(memory: Memory, old: str, new: str) -> Renames:
+    profiles = (memory.profile(declared.id).spec for declared in memory.all(Kind.PROFILE))
+    named = (record.request for record in memory.live.values() if record.request.pool == old)
+    return Renames(
+        profiles=tuple(
+            replace(profile, pools=tuple(new if name == old else name for name in profile.pools))
+            for profile in profiles
+            if old in profile.pools
+        ),
+        requests=tuple(replace(request, pool=new) for request in named),
+    )
+
+
+def _follow(tx: Transaction, pool: Pool, renames: Renames) -> None:
+    """Write down what the world knows already."""
+    for profile in renames.profiles:
+        before = tx.memory.profile(profile.id)
+        follow_pool(tx, before, profile)
+    for request in renames.requests:
+        tx.redirect(request)
+    for policy in tx.memory.policies_of(pool.id):
+        if policy.spec.pool == pool.id:
+            tx.put(replace(policy, name=f"{pool.name}/{policy.spec.subject}"))
 
 
 def update_node(
@@ -131,7 +167,8 @@ def delete(
     old = tx.memory.pool(ref)
     check_version(old, version)
     queued, active = work_of(tx.memory, old.spec.id)
-    policies = tuple(policy.name for policy in tx.memory.policies_of(old.spec.id))
+    policies = tuple(policy.name for policy in tx.memory.policies_of(old.spec.id) if not policy.spec.also)
+    check_changes(tx.world, [ev.PoolDropped(pool=old.spec.id)])
     drains = on_work == "drain" and bool(active)
     deletion = PoolDeletion(pool=old, draining=drains, queued=queued, active=active, policies=policies)
     if on_work == "refuse" and (queued or active):
@@ -153,19 +190,29 @@ def delete(
 
 def _let_go(tx: Transaction, old: PoolRecord) -> None:
     memory, pool = tx.memory, old.spec.id
-    running, policies = list(memory.world.books[pool].allocations), memory.policies_of(pool)
-    tx.apply(ev.PoolDropped(pool=pool))
+    running = list(memory.world.books[pool].allocations)
+    drop(tx, old, cause="")
     for request in running:
         state = memory.live[request].state
         assert state.grant is not None
         tx.restate(request, replace(state, grant=replace(state.grant, pool=None, policy=None)), cause="pool deleted")
-    drop(tx, old, policies)
 
 
-def drop(tx: Transaction, old: PoolRecord, policies: Sequence[Declared[Policy]], *, cause: str = "") -> None:
-    """A pool that the world has dropped already goes, and with it its policies."""
+def drop(tx: Transaction, old: PoolRecord, *, cause: str = "") -> None:
+    """A pool goes, and with it the policies that had no other; the others count over what is left to them.
+
+    Raises InvalidRules where what those have reserved is more than that.
+    """
+    pool, policies = old.spec.id, tx.memory.policies_of(old.spec.id)
+    tx.apply(ev.PoolDropped(pool=pool))
     for policy in policies:
-        deleted(tx, policy, shown=shown_policy(policy.spec, policy.note), cause=f"pool {old.name} deleted")
+        rest, before = policy.spec.without(pool), shown_policy(policy.spec, policy.note)
+        if rest is None:
+            deleted(tx, policy, shown=before, cause=f"pool {old.name} deleted")
+        else:
+            name = f"{tx.memory.pool_name(rest.pool)}/{rest.subject}"
+            after = shown_policy(rest, policy.note)
+            changed(tx, policy, rest, name=name, before=before, after=after)
     deleted(tx, old, shown=shown(old.spec), cause=cause)
 
 
@@ -251,14 +298,6 @@ def _check_reservations(tx: Transaction, pool: Pool) -> None:
             value=show(get(nominal_capacity(pool), key)),
             possible=f"{show(needed)} or more, or change the policies first",
         ) from None
-
-
-def _check_nobody_names(memory: Memory, name: str) -> None:
-    """A request says the name of the one pool that will do, and is what was asked: it does not follow a new name."""
-    waiting = [record.id for record in memory.live.values() if record.request.pool == name]
-    queued = [request for request in waiting if memory.live[request].status is Status.QUEUED]
-    if queued:
-        raise InUse(f"{len(queued)} queued requests ask for pool {name!r} by this name", queued=queued)
 
 
 def _check_nodes_free(memory: Memory, pool: Pool) -> None:

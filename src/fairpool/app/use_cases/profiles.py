@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from fairpool.app import schedules
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import offers
@@ -36,6 +37,7 @@ class Defaults:
 class ProfileChange:
     """What changes of a profile; None leaves as it is. defaults: taken as a whole."""
 
+    name: str | None = None
     demand: Amounts | None = None
     pools: tuple[str, ...] | None = None
     defaults: Defaults | None = None
@@ -68,29 +70,70 @@ def create(
 def update(
     tx: Transaction, ref: str, change: ProfileChange, *, version: int | None = None, dry_run: bool = False
 ) -> Answer:
-    """A profile changes. Raises InvalidRules where a policy that names it could not offer it any more."""
+    """A profile changes. A new name is followed by the policies that name it and by live requests, which keep their
+    places. Raises Exists, and InvalidRules where a policy that names it could not offer it any more."""
     old = tx.memory.profile(ref)
     check_version(old, version)
+    name = old.name if change.name is None else change.name
+    if name != old.name:
+        check_free(tx, Kind.PROFILE, name)
     profile = _checked(
         tx,
         replace(
             old.spec,
+            name=name,
             demand=old.spec.demand if change.demand is None else change.demand,
             pools=old.spec.pools if change.pools is None else change.pools,
         ),
     )
-    offers.check_offerers(tx.memory, profile)
+    offers.check_offerers(tx.memory, profile, known_as=old.name)
     note = _note(old.note, change.defaults, change.description)
     if dry_run:
-        return lambda: replace(old, spec=profile, note=note)
-    tx.apply(ev.ProfileSet(profile=profile))
+        return lambda: replace(old, name=name, spec=profile, note=note)
+    if name == old.name:
+        tx.apply(ev.ProfileSet(profile=profile))
+    else:
+        _rename(tx, old.name, profile)
     before, after = shown(old.spec, old.note), shown(profile, note)
-    record = changed(tx, old, profile, note=note, before=before, after=after)
+    if name != old.name:
+        before, after = {"name": old.name, **before}, {"name": name, **after}
+    record = changed(tx, old, profile, name=name, note=note, before=before, after=after)
     return lambda: record
 
 
+def _rename(tx: Transaction, old: str, profile: Profile) -> None:
+    """In one step, so that nobody loses a place or a right."""
+    offering = offers.policies_naming(tx.memory, old)
+    renamed = {
+        policy.id: replace(
+            policy.spec,
+            profiles=tuple(profile.name if name == old else name for name in policy.spec.profiles or ()),
+        )
+        for policy in offering
+    }
+    in_force = [schedules.in_force(replace(policy, spec=renamed[policy.id])) for policy in offering]
+    asking = [record.request for record in tx.memory.live.values() if record.request.profile == old]
+    redirected = [replace(request, profile=profile.name) for request in asking]
+    tx.apply(
+        ev.Together(
+            events=(
+                ev.ProfileSet(profile=profile),
+                ev.ProfileDropped(name=old),
+                *(ev.PolicySet(policy=policy) for policy in in_force),
+                *(ev.Redirected(request=request) for request in redirected),
+            )
+        )
+    )
+    for request in redirected:
+        tx.redirect(request)
+    for policy in offering:
+        before: Document = {"profiles": list(policy.spec.profiles or ())}
+        after: Document = {"profiles": list(renamed[policy.id].profiles or ())}
+        changed(tx, policy, renamed[policy.id], before=before, after=after)
+
+
 def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bool = False) -> Answer:
-    """A profile goes; queued requests that ask for it are rejected."""
+    """A profile goes; queued requests that ask for it lose their right and are cancelled."""
     old = tx.memory.profile(ref)
     check_version(old, version)
     if not dry_run:
@@ -129,15 +172,9 @@ def _plain(defaults: Defaults) -> dict[str, Json]:
     return found
 
 
-def rename_pool(tx: Transaction, name: str, names: Sequence[str]) -> None:
-    """Profiles that name this pool name these in its place."""
-    for declared in tx.memory.all(Kind.PROFILE):
-        old = tx.memory.profile(declared.id)
-        if name in old.spec.pools:
-            pools = tuple(new for known in old.spec.pools for new in (names if known == name else (known,)))
-            profile = replace(old.spec, pools=pools)
-            tx.apply(ev.ProfileSet(profile=profile))
-            changed(tx, old, profile, before=shown(old.spec, old.note), after=shown(profile, old.note))
+def follow_pool(tx: Transaction, old: ProfileRecord, profile: Profile) -> None:
+    """A profile names a pool by its new name; the world knows already."""
+    changed(tx, old, profile, before=shown(old.spec, old.note), after=shown(profile, old.note))
 
 
 def _checked(tx: Transaction, profile: Profile) -> Profile:

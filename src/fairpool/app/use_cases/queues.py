@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from fairpool.app import sentences
-from fairpool.app.authz import Principal, Role
+from fairpool.app.authz import Reach, Right
 from fairpool.app.errors import NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.queue_counts import QueueCount
@@ -86,33 +86,29 @@ def owner_of(text: str) -> Subject:
     return Subject.parse(text if ":" in text else f"{SubjectKind.TEAM.value}:{text}")
 
 
-def sees(principal: Principal, subject: Subject) -> bool:
-    """Whether somebody sees the queues of a subject: their own and their teams'; those who run things see all."""
-    if principal.subject is None or principal.role in (Role.ADMIN, Role.OPERATOR):
-        return True
-    if subject.kind is SubjectKind.TEAM:
-        return subject.name in principal.teams
-    return subject.kind is SubjectKind.COMPONENT or subject == principal.subject
+def sees(reach: Reach, subject: Subject) -> bool:
+    """Whether somebody sees the queues of a subject. Whoever runs something on a component may use those of it."""
+    return reach.covers("", [subject]) or (reach.right is Right.OWN and subject.kind is SubjectKind.COMPONENT)
 
 
-def all_for(memory: Memory, principal: Principal) -> list[Queue]:
+def all_for(memory: Memory, reach: Reach) -> list[Queue]:
     """The queues that somebody sees, by name."""
     profiles = [cast("Declared[Profile]", declared) for declared in memory.all(Kind.PROFILE)]
     subjects = {cast("Declared[Policy]", policy).spec.subject for policy in memory.all(Kind.POLICY)}
-    seen = (subject for subject in subjects if sees(principal, subject))
+    seen = (subject for subject in subjects if sees(reach, subject))
     found = (queue for subject in seen for profile in profiles if (queue := _queue(memory, subject, profile)))
     return sorted(found, key=lambda queue: queue.name)
 
 
-def find(memory: Memory, principal: Principal, owner: str, profile: str) -> Queue:
+def find(memory: Memory, reach: Reach, owner: str, profile: str) -> Queue:
     """One queue. Raises NotFound, which says why there is none; InvalidName."""
     subject, name = owner_of(owner), f"{owner}/{profile}"
-    mine = all_for(memory, principal) if sees(principal, subject) else []
+    mine = all_for(memory, reach) if sees(reach, subject) else []
     found = [queue for queue in mine if queue.subject == subject and profile in (queue.profile.name, queue.profile.id)]
     if found:
         return found[0]
-    known = nearest(name, [queue.name for queue in all_for(memory, principal)])
-    raise NotFound("queue", name, candidates=known, why=_why_not(memory, principal, subject, profile))
+    known = nearest(name, [queue.name for queue in all_for(memory, reach)])
+    raise NotFound("queue", name, candidates=known, why=_why_not(memory, reach, subject, profile))
 
 
 def next_in(memory: Memory, now: Instant, queue: Queue) -> Explained | None:
@@ -185,12 +181,12 @@ def _never(books: PoolBooks, policy: Policy, profile: Profile) -> Reason | None:
     return impossible(books, books.policies[policy.id], demand_of(profile), True, profile.name)
 
 
-def _why_not(memory: Memory, principal: Principal, subject: Subject, name: str) -> str:
+def _why_not(memory: Memory, reach: Reach, subject: Subject, name: str) -> str:
     """Why there is no such queue, in a sentence."""
     declared = memory.named(Kind.PROFILE, name)
     if declared is None:
         return f"no profile {name!r}"
-    if not sees(principal, subject):
+    if not sees(reach, subject):
         return ""
     profile = cast("Declared[Profile]", declared).spec
     reasons = [_never(books, policy, profile) for policy, books in _pairs(memory, subject, profile)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairpool.wire.policies import PolicyView
 
 COLUMNS = (
-    Column("POOL", lambda policy: policy.pool),
+    Column("POOL", lambda policy: [policy.pool, *policy.also]),
     Column("SUBJECT", lambda policy: policy.subject),
     Column("PRIORITY", lambda policy: policy.priority),
     Column("RESERVED", lambda policy: policy.reserved),
@@ -46,6 +46,7 @@ def _rights(function: click.decorators.FC) -> click.decorators.FC:
             click.option("--priority", type=int, help="Higher goes first, and may take what lower ones borrow."),
             click.option("--reserved", metavar="KEY=AMOUNT,…", help="What is theirs whenever they want it."),
             click.option("--limit", metavar="KEY=AMOUNT,…", help="The most they may use (the pool's capacity)."),
+            click.option("--also", multiple=True, metavar="POOL", help="A further pool that it spans; repeatable."),
             click.option("--weight", metavar="N", help="Their part of the surplus beside their equals (1)."),
             click.option("--dedicated/--shared", default=None, help="Keep what is reserved idle for them."),
             click.option("--grace", "grace_s", type=int, metavar="S", help="How long evicted work has (30)."),
@@ -201,6 +202,7 @@ def _said(rights: dict[str, object]) -> dict[str, object]:
             said[name] = data(str(said[name]), option=f"--{name}")
     if said["schedule"] is not None:
         said["schedule"] = listed(str(said["schedule"]), option="--schedule")
+    said["also"] = list(said["also"]) if said["also"] else None  # type: ignore[call-overload]
     said["profiles"] = list(said["profiles"]) if said["profiles"] else None  # type: ignore[call-overload]
     return said
 

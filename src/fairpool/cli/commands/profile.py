@@ -99,6 +99,7 @@ def create(
 
 @profile.command("update")
 @click.argument("profile")
+@click.option("--name", "new_name", help="Its new name, which policies and queued requests follow.")
 @click.option("--demand", metavar="KEY=AMOUNT,…", help="What it asks for, such as gpu=0.5; or JSON, or YAML.")
 @click.option("--pool", "pools", multiple=True, help="Where, the preferred one first, instead of before; repeatable.")
 @_described
@@ -110,6 +111,7 @@ def create(
 def update(
     client: Client,
     profile: str,
+    new_name: str | None,
     demand: str | None,
     pools: tuple[str, ...],
     description: str | None,
@@ -126,6 +128,7 @@ def update(
     found = client.profile(profile)
     given = body(
         ProfileUpdate,
+        name=new_name,
         demand=None if demand is None else data(demand, option="--demand"),
         pools=list(pools) or None,
         defaults=_said(said, ProfileDefaultsView() if no_defaults else found.defaults, forget=no_defaults),

@@ -30,7 +30,7 @@ async def _list(call: Call) -> Response:
         reach = call.reach
         wanted = None if pool is None else concerns.found(memory, Kind.POOL, pool, reach).id
         found = [cast("Declared[Policy]", record) for record in concerns.chosen(memory, Kind.POLICY, reach)]
-        found = [record for record in found if wanted is None or record.spec.pool == wanted]
+        found = [record for record in found if wanted is None or wanted in record.spec.pools]
         found = [record for record in found if subject is None or record.spec.subject == subject]
         page = lookups.page_of(found, call)
         items = [policy_view(memory, now, record) for record in page.items]
@@ -45,7 +45,7 @@ async def _create(call: Call) -> Response:
     view = await created(
         call,
         Kind.POLICY,
-        lambda tx: policies.attach(tx, body.pool, policy, schedule=schedule, dry_run=dry_run),
+        lambda tx: policies.attach(tx, body.pool, policy, also=body.also, schedule=schedule, dry_run=dry_run),
         policy_view,
     )
     return present(view, status=200 if dry_run else 201, version=view.version, location=f"policies/{view.id}")
@@ -64,6 +64,7 @@ async def _update(call: Call) -> Response:
     body, dry_run, version = await call.body(PolicyUpdate), call.dry_run, call.expected_version
     change = policies.PolicyChange(
         subject=None if body.subject is None else incoming.at("subject", Subject.parse, body.subject),
+        also=None if body.also is None else tuple(body.also),
         priority=body.priority,
         reserved=None if body.reserved is None else incoming.vector("reserved", body.reserved),
         limit=None if body.limit is None else incoming.vector_with_zeros("limit", body.limit),

@@ -76,6 +76,7 @@ async def _get(call: Call) -> Response:
 async def _update(call: Call) -> Response:
     body, dry_run, version = await call.body(ProfileUpdate), call.dry_run, call.expected_version
     change = profiles.ProfileChange(
+        name=None if body.name is None else incoming.name("name", body.name, what="profile"),
         demand=None if body.demand is None else incoming.vector("demand", body.demand),
         pools=None if body.pools is None else tuple(body.pools),
         defaults=None if body.defaults is None else defaults_of(body.defaults),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from fairpool.app.authz import Principal, Reach, Role
+from fairpool.app.authz import Reach, Right
 from fairpool.app.memory import Memory
 from fairpool.app.records import RequestQuery
 from fairpool.app.sentences import names_of
@@ -70,11 +70,11 @@ def _line(line: Line) -> LineView:
 
 
 async def _list(call: Call) -> Response:
-    principal, profile, text = call.principal, call.text("profile"), call.text("subject")
+    reach, profile, text = call.reach, call.text("profile"), call.text("subject")
     subject = None if text is None else incoming.at("subject", Subject.parse, text)
 
     def ask(memory: Memory, now: Instant) -> Page[QueueView]:
-        found = queues.all_for(memory, principal)
+        found = queues.all_for(memory, reach)
         found = [queue for queue in found if profile is None or profile in (queue.profile.name, queue.profile.id)]
         found = [queue for queue in found if subject is None or queue.subject == subject]
         page = lookups.page_of(found, call)
@@ -86,22 +86,22 @@ async def _list(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    principal, owner, profile = call.principal, call.path["owner"], call.path["profile"]
+    reach, owner, profile = call.reach, call.path["owner"], call.path["profile"]
     subject = incoming.at("owner", queues.owner_of, owner)
-    query = RequestQuery(statuses=frozenset({Status.QUEUED}), subject=str(_whose(principal, subject)), profile=profile)
+    query = RequestQuery(statuses=frozenset({Status.QUEUED}), subject=str(_whose(reach, subject)), profile=profile)
     page = await lookups.reading(call, lambda reader: reader.requests.page(query, limit=MAX_LINES, oldest_first=True))
     theirs = [record.id for record in page.items if subject in record.request.subjects]
 
     def ask(memory: Memory, now: Instant) -> QueueDescription:
-        return _description(memory, now, queues.find(memory, principal, owner, profile), theirs, call.reach)
+        return _description(memory, now, queues.find(memory, reach, owner, profile), theirs, call.reach)
 
     return present(await asked(call, ask))
 
 
-def _whose(principal: Principal, subject: Subject) -> Subject:
+def _whose(reach: Reach, subject: Subject) -> Subject:
     """Whose requests are shown with their places: the caller's own; to who runs things, everybody's in the queue."""
-    runs_things = principal.role in (Role.ADMIN, Role.OPERATOR)
-    return subject if principal.subject is None or runs_things else principal.subject
+    own = reach.principal.subject
+    return subject if own is None or reach.right is Right.ALL else own
 
 
 def _description(
