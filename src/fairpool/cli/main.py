@@ -36,6 +36,7 @@ COMMANDS = {
     "apply": ("apply", "apply", "make everything as files have it, after showing the plan"),
     "diff": ("diff", "diff", "how the server differs from files"),
     "delete": ("delete", "delete", "delete what files name, after showing what goes along"),
+    "history": ("history", "history", "who changed which rules and rights, when, from where"),
     "schema": ("schema", "schema", "JSON Schemas of these files, for editors"),
     "server": ("server", "server", "the local server: start, stop, status"),
     "db": ("db", "db", "its database: migrate, check, backup"),

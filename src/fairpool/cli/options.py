@@ -6,6 +6,7 @@ import difflib
 import re
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +40,31 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
             self.fail(f"{value!r} is no duration; possible: 90, 30m, 2h, 1d12h", param, ctx)
         days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+class Moment(click.ParamType):  # type: ignore[type-arg]  # as Duration
+    """``2h`` ago, or a date with or without a time, of here unless it says of where: as the API takes it."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The moment with its zone."""
+        match = _DURATION.fullmatch(str(value))
+        if value and match is not None and not str(value).isdigit():
+            days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+            ago = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+            return (datetime.now(UTC) - ago).isoformat()
+        try:
+            return datetime.fromisoformat(str(value)).astimezone().isoformat()
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time; possible: 2h, 1d12h (ago), 2026-11-21, '2026-11-21 08:00'", param, ctx)
+
+
+def past(function: click.decorators.FC) -> click.decorators.FC:
+    """``--at``."""
+    return click.option("--at", type=Moment(), metavar="TIME", help="As it was then: 2h ago, or '2026-11-21 08:00'.")(
+        function
+    )
 
 
 def connected(function: Function) -> Function:

@@ -69,13 +69,13 @@ class Client(PeopleCalls):
 
     # ---- pools ------------------------------------------------------------------------------------------------------
 
-    def pools(self) -> list[PoolView]:
-        """All pools."""
-        return list(self.pages("pool_list", PoolView))
+    def pools(self, *, at: str | None = None) -> list[PoolView]:
+        """All pools; with `at` as they were at that moment."""
+        return list(self.pages("pool_list", PoolView, query={"at": at}))
 
-    def pool(self, ref: str) -> PoolView:
-        """One pool."""
-        return self.transport.call("pool_get", PoolView, path={"ref": ref})
+    def pool(self, ref: str, *, at: str | None = None) -> PoolView:
+        """One pool; with `at` as it was at that moment."""
+        return self.transport.call("pool_get", PoolView, path={"ref": ref}, query={"at": at})
 
     def create_pool(self, body: PoolCreate, *, dry_run: bool = False) -> PoolView:
         """A new pool."""
@@ -99,9 +99,11 @@ class Client(PeopleCalls):
 
     # ---- policies, profiles -----------------------------------------------------------------------------------------
 
-    def policies(self, *, pool: str | None = None, subject: str | None = None) -> list[PolicyView]:
-        """All policies, or those of a pool or subject."""
-        return list(self.pages("policy_list", PolicyView, query={"pool": pool, "subject": subject}))
+    def policies(
+        self, *, pool: str | None = None, subject: str | None = None, at: str | None = None
+    ) -> list[PolicyView]:
+        """All policies, or those of a pool or subject; with `at` as they were at that moment."""
+        return list(self.pages("policy_list", PolicyView, query={"pool": pool, "subject": subject, "at": at}))
 
     def policy(self, ref: str) -> PolicyView:
         """One policy, by id."""
@@ -311,7 +313,7 @@ class Client(PeopleCalls):
 
     def requests(self, *, limit: int | None = None, **query: str | Sequence[str] | None) -> Iterator[RequestView]:
         """Requests, newest first unless ``order`` is ``oldest``; filters ``view, status, pool, subject, profile, name,
-        run, label``."""
+        run, label``, and ``at`` for a moment of the past."""
         return self.pages("request_list", RequestView, query=query, limit=limit)
 
     def request(self, ref: str, *, wait_s: float = 0, after_version: int | None = None) -> RequestView:
@@ -403,9 +405,13 @@ class Client(PeopleCalls):
         object_id: str | None = None,
         after: int | None = None,
         limit: int | None = None,
+        **more: str | bool | None,
     ) -> list[HistoryEntry]:
-        """What happened, the newest first; with `after` what came after that entry, the oldest first."""
-        query: Query = {"kind": kind, "object": object_id, "after": after}
+        """What happened, the newest first; with `after` what came after that entry, the oldest first.
+
+        more: ``named``, ``rules``, ``actor``, ``since``, ``until``.
+        """
+        query: Query = {"kind": kind, "object": object_id, "after": after, **more}
         return list(self.pages("history", HistoryEntry, query=query, limit=limit))
 
     def events(

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ from starlette.types import Receive, Scope
 
 from fairpool.app.authz import Principal, Reach, Right
 from fairpool.app.rights import right_of
+from fairpool.core.ids import SECOND, Instant
 from fairpool.server.passage import BEGAN, WAITED
 from fairpool.server.problems import Refused
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
@@ -135,6 +137,28 @@ class Call:
         if not re.fullmatch(r"\d{1,18}", value, re.ASCII) or not low <= int(value) <= high:
             raise invalid(name, f"{quoted(value)} is not possible", value=value, possible=f"{low} to {high}")
         return int(value)
+
+    def moment(self, name: str) -> Instant | None:
+        """A query parameter as a moment; None where it is not given."""
+        value = self.text(name)
+        if value is None:
+            return None
+        try:
+            found = datetime.fromisoformat(value)
+            if found.tzinfo is None:
+                raise ValueError("no zone")
+            return Instant(round(found.timestamp() * SECOND))
+        except (ValueError, OverflowError):
+            possible = "a time with its zone, such as 2026-11-21T08:00:00Z"
+            raise invalid(name, f"{quoted(value)} is no moment", value=value, possible=possible) from None
+
+    @property
+    def at(self) -> Instant | None:
+        """The past moment that the caller asks about; None for now. Raises Refused for one that lies ahead."""
+        at = self.moment("at")
+        if at is not None and at > self.services.clock.now():
+            raise invalid("at", "it lies ahead", value=self.text("at"), possible="a moment of the past")
+        return at
 
     @property
     def page_size(self) -> int:

@@ -9,12 +9,13 @@ from pydantic import BaseModel
 
 from fairpool.app.errors import KeyReused
 from fairpool.app.memory import Memory
+from fairpool.app.past import recalling
 from fairpool.app.records import Declared, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import keys
 from fairpool.core.ids import Instant
 from fairpool.server.calls import Call
-from fairpool.server.lookups import acted, answered
+from fairpool.server.lookups import acted, answered, reading
 
 Result = TypeVar("Result")
 View = TypeVar("View", bound=BaseModel)
@@ -63,5 +64,10 @@ async def created(
 
 
 async def asked(call: Call, ask: Callable[[Memory, Instant], Result]) -> Result:
-    """Look something up in what the scheduler knows, between two decisions."""
-    return await answered(call, call.services.loop.ask(ask))
+    """Look something up in what the scheduler knows, between two decisions; or in what it knew at a past moment, where
+    the caller asks about one."""
+    at = call.at if "at" in call.route.query else None
+    if at is None:
+        return await answered(call, call.services.loop.ask(ask))
+    now = await answered(call, call.services.loop.ask(lambda memory, now: recalling.present(memory)))
+    return await reading(call, lambda reader: ask(recalling.recall(now, reader, at), at))

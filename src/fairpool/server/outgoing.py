@@ -176,6 +176,7 @@ def _entry(entry: HistoryEntry) -> dict[str, object]:
         "name": change.name,
         "what": change.what,
         "actor": change.actor,
+        "source": change.source,
         "cause": change.cause,
         "run": change.run,
         "before": dict(change.before),

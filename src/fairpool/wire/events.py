@@ -14,7 +14,7 @@ class HistoryEntry(View):
 
     id: counts all changes of the workspace, so that a reader can go on after the last one it saw.
     kind: of what (``request``, ``pool``, ``policy``, …). what: what happened (``allocated``, ``capacity changed``).
-    run: the run that it concerns. before, after: what changed, as the API shows it.
+    source: from where it was done. run: the run that it concerns. before, after: what changed, as the API shows it.
     """
 
     id: int
@@ -24,6 +24,7 @@ class HistoryEntry(View):
     name: str = ""
     what: str
     actor: str = ""
+    source: str = ""
     cause: str = ""
     run: str = ""
     before: Object = Field(default_factory=dict)

@@ -91,6 +91,12 @@ QUERY: Final = MappingProxyType(
         "owner": Parameter("string", "Only tokens of this user or service account (`user:alice`)."),
         "kind": Parameter("string", "Only this kind of thing (`request`, `pool`, `policy`, …)."),
         "object": Parameter("string", "Only this object, by id."),
+        "named": Parameter("string", "Only what has ever gone by this name, under its other names too."),
+        "rules": Parameter("boolean", "Only of rules and rights: not of requests, runs and steps."),
+        "actor": Parameter("string", "Only what this one did (`user:alice`)."),
+        "since": Parameter("string", "Only from this moment on, such as `2026-11-21T08:00:00Z`."),
+        "until": Parameter("string", "Only before this moment."),
+        "at": Parameter("string", "Everything as it was at this moment of the past, such as `2026-11-21T08:00:00Z`."),
         "after": Parameter(
             "integer", "Only entries with a higher id than this.", bounds={"minimum": 0, "maximum": 10**17}
         ),
@@ -117,20 +123,20 @@ _PAGED = ("limit", "cursor")
 
 ROUTES: Final = MappingProxyType(
     {
-        "pool_list": Route("GET", "/pools", _PAGED),
+        "pool_list": Route("GET", "/pools", ("at", *_PAGED)),
         "pool_create": Route("POST", "/pools", ("dry_run",)),
-        "pool_get": Route("GET", "/pools/{ref}"),
+        "pool_get": Route("GET", "/pools/{ref}", ("at",)),
         "pool_update": Route("PATCH", "/pools/{ref}", ("dry_run",)),
         "pool_delete": Route("DELETE", "/pools/{ref}", ("on_work", "dry_run")),
         "pool_history": Route("GET", "/pools/{ref}/history", _PAGED),
         "node_update": Route("PATCH", "/pools/{ref}/nodes/{node}", ("dry_run",)),
-        "policy_list": Route("GET", "/policies", ("pool", "subject", *_PAGED)),
+        "policy_list": Route("GET", "/policies", ("pool", "subject", "at", *_PAGED)),
         "policy_create": Route("POST", "/policies", ("dry_run",)),
-        "policy_get": Route("GET", "/policies/{id}"),
+        "policy_get": Route("GET", "/policies/{id}", ("at",)),
         "policy_update": Route("PATCH", "/policies/{id}", ("dry_run",)),
         "policy_delete": Route("DELETE", "/policies/{id}", ("dry_run",)),
         "policy_history": Route("GET", "/policies/{id}/history", _PAGED),
-        "profile_list": Route("GET", "/profiles", _PAGED),
+        "profile_list": Route("GET", "/profiles", ("at", *_PAGED)),
         "profile_create": Route("POST", "/profiles", ("dry_run",)),
         "profile_get": Route("GET", "/profiles/{ref}"),
         "profile_update": Route("PATCH", "/profiles/{ref}", ("dry_run",)),
@@ -162,7 +168,7 @@ ROUTES: Final = MappingProxyType(
         "request_list": Route(
             "GET",
             "/requests",
-            ("view", "status", "pool", "subject", "profile", "name", "run", "label", "order", *_PAGED),
+            ("view", "status", "pool", "subject", "profile", "name", "run", "label", "order", "at", *_PAGED),
         ),
         "request_create": Route("POST", "/requests", ("wait_s", "dry_run")),
         "request_bulk": Route("POST", "/requests:bulk"),
@@ -208,7 +214,9 @@ ROUTES: Final = MappingProxyType(
         "webhook_update": Route("PATCH", "/webhooks/{ref}", ("dry_run",)),
         "webhook_delete": Route("DELETE", "/webhooks/{ref}", ("dry_run",)),
         "webhook_test": Route("POST", "/webhooks/{ref}/test"),
-        "history": Route("GET", "/history", ("kind", "object", "after", *_PAGED)),
+        "history": Route(
+            "GET", "/history", ("kind", "object", "named", "rules", "actor", "since", "until", "after", *_PAGED)
+        ),
         "events": Route("GET", "/events", ("kind", "object", "run", "after")),
         "settings_get": Route("GET", "/settings"),
         "settings_update": Route("PATCH", "/settings"),

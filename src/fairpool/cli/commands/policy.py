@@ -9,7 +9,7 @@ import click
 from fairpool.cli import render
 from fairpool.cli.historyview import changed_fields, print_history
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, data, dry_run, listed, note, printed
+from fairpool.cli.options import body, confirm, connected, data, dry_run, listed, note, past, printed
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -82,14 +82,15 @@ def attach(client: Client, pool: str, subject: str, style: Style, *, dry_run: bo
 @policy.command("list")
 @click.argument("pool", required=False)
 @click.option("--subject", help="Only policies of this subject.")
+@past
 @watch_option
 @printed
 @connected
-def list_(client: Client, pool: str | None, subject: str | None, style: Style, *, watch: bool) -> None:
+def list_(client: Client, pool: str | None, subject: str | None, at: str | None, style: Style, *, watch: bool) -> None:
     """List policies: all, those of a pool, or those of a subject."""
 
     def once() -> None:
-        render.print_list(client.policies(pool=pool, subject=subject), COLUMNS, style, name="id")
+        render.print_list(client.policies(pool=pool, subject=subject, at=at), COLUMNS, style, name="id")
 
     show(client, once, watch=watch)
 

@@ -9,7 +9,7 @@ import click
 from fairpool.cli import render
 from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, data, dry_run, note, printed
+from fairpool.cli.options import body, confirm, connected, data, dry_run, note, past, printed
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -78,15 +78,16 @@ def create(
 
 
 @pool.command("list")
+@past
 @watch_option
 @printed
 @connected
-def list_(client: Client, style: Style, *, watch: bool) -> None:
+def list_(client: Client, at: str | None, style: Style, *, watch: bool) -> None:
     """List pools with what is used, reserved and borrowed."""
 
     def once() -> None:
-        found = client.pools()
-        if not found and style.format in ("table", "wide"):
+        found = client.pools(at=at)
+        if not found and at is None and style.format in ("table", "wide"):
             note("no pools yet: fairpool pool create NAME --capacity '{\"gpu\": 8}'")
         else:
             render.print_list(found, COLUMNS, style)
@@ -96,11 +97,12 @@ def list_(client: Client, style: Style, *, watch: bool) -> None:
 
 @pool.command("describe")
 @click.argument("pool")
+@past
 @printed
 @connected
-def describe(client: Client, pool: str, style: Style) -> None:
+def describe(client: Client, pool: str, at: str | None, style: Style) -> None:
     """Show one pool: amounts, policies, nodes, history."""
-    found = client.pool(pool)
+    found = client.pool(pool, at=at)
     render.print_one(found, _lines(found), style)
     if style.format not in ("table", "wide"):
         return
@@ -114,7 +116,8 @@ def describe(client: Client, pool: str, style: Style) -> None:
 
         click.echo()
         render.print_list(found.nodes, NODE_COLUMNS, Style())
-    print_history(client, "pool", found.id)
+    if at is None:
+        print_history(client, "pool", found.id)
 
 
 @pool.command("update")

@@ -12,7 +12,7 @@ import click
 from fairpool.cli import render
 from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import confirm, connected, note, printed
+from fairpool.cli.options import confirm, connected, note, past, printed
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -89,6 +89,7 @@ def request() -> None:
 @click.option("--label", multiple=True, metavar="KEY=VALUE", help="Only with this label; repeatable.")
 @click.option("--order", type=click.Choice(("newest", "oldest")), help="Which come first (newest).")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many at most.")
+@past
 @watch_option
 @printed
 @connected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from starlette.responses import Response
 
@@ -145,12 +146,30 @@ async def _checked(call: Call, ask: requests.Ask) -> Response:
 
 async def _list(call: Call) -> Response:
     query, cursor, limit = await _query(call), lookups.cursor_of(call), call.page_size
+    if call.at is not None:
+        return await _list_past(call, query)
     oldest_first = call.text("order") == "oldest"
     page = await reading(
         call, lambda reader: reader.requests.page(query, cursor=cursor, limit=limit, oldest_first=oldest_first)
     )
     views = await asked(call, lambda memory, now: _views(memory, page.items, call.reach))
     return present(Page[RequestView](items=views, next_cursor=lookups.next_cursor(page)))
+
+
+async def _list_past(call: Call, query: RequestQuery) -> Response:
+    """Part of the requests that were live at a moment, as they were. It may be short, and empty, and still go on."""
+    then, statuses = replace(query, statuses=frozenset(), live_at=call.at), query.statuses
+    cursor, limit, oldest_first = lookups.cursor_of(call), call.page_size, call.text("order") == "oldest"
+    page = await reading(
+        call, lambda reader: reader.requests.page(then, cursor=cursor, limit=limit, oldest_first=oldest_first)
+    )
+
+    def look(memory: Memory, now: Instant) -> list[RequestView]:
+        were = [memory.live[record.id] for record in page.items if record.id in memory.live]
+        chosen = [record for record in were if not statuses or record.status in statuses]
+        return _views(memory, chosen, call.reach)
+
+    return present(Page[RequestView](items=await asked(call, look), next_cursor=lookups.next_cursor(page)))
 
 
 def _views(memory: Memory, records: Sequence[RequestRecord], reach: Reach) -> list[RequestView]:

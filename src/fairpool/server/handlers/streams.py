@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from fairpool.app.authz import Reach
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.ports import Reader
-from fairpool.app.records import HistoryQuery, Kind
+from fairpool.app.records import WORK, HistoryQuery, Kind
 from fairpool.app.use_cases import requests
 from fairpool.server import events, lookups, outgoing, remembering
 from fairpool.server.calls import Call, invalid
@@ -25,7 +25,7 @@ from fairpool.wire.pages import Page
 
 async def _list(call: Call) -> Response:
     after = call.whole("after", low=0, high=10**18)
-    query = HistoryQuery(kind=_kind(call), object=call.text("object") or "")
+    query = _query(call)
     if after is None:
         return await _page(call, query)
     cursor = lookups.cursor_of(call) or after
@@ -34,6 +34,20 @@ async def _list(call: Call) -> Response:
     )
     items = [outgoing.history(entry) for entry in page.items]
     return present(Page[HistoryEntry](items=items, next_cursor=lookups.next_cursor(page)))
+
+
+def _query(call: Call) -> HistoryQuery:
+    kind, named = _kind(call), call.text("named") or ""
+    # By name only rules and rights are found: there are few of them, and work has ids.
+    return HistoryQuery(
+        kind=kind,
+        rules=call.flag("rules") or bool(named) or (kind is not None and kind not in WORK),
+        object=call.text("object") or "",
+        name=named,
+        actor=call.text("actor") or "",
+        since=call.moment("since"),
+        until=call.moment("until"),
+    )
 
 
 async def _page(call: Call, query: HistoryQuery) -> Response:
