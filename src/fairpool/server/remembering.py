@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fairpool.app.authz import INSTALLATION, Reach
+from fairpool.app.authz import INSTALLATION, Reach, Right
 from fairpool.app.ports import Reader
 from fairpool.app.records import Change, HistoryEntry, HistoryQuery, Kind, Page
+from fairpool.app.rights import right_of
 from fairpool.app.transaction import SCHEDULER
 from fairpool.app.use_cases.people import subject_of
 from fairpool.app.use_cases.requests import is_within
@@ -36,7 +37,7 @@ def page(
     newest_first: bool = False,
 ) -> Page[HistoryEntry]:
     """Part of the history. Of what is not all for the caller it may be short, and empty, and still go on."""
-    if reach.owner is None:
+    if _reads_all(reach):
         return reader.history.page(query, cursor=cursor, limit=limit, newest_first=newest_first)
     found: list[HistoryEntry] = []
     after = cursor
@@ -54,12 +55,20 @@ def page(
 
 def readable(reader: Reader, entries: Sequence[HistoryEntry], reach: Reach) -> list[HistoryEntry]:
     """Those of these entries that the caller may read, as far as they may."""
-    if reach.owner is None or not entries:
+    if _reads_all(reach) or not entries:
         return list(entries)
+    if reach.owner is None:
+        return [entry for entry in entries if entry.change.kind is not Kind.VAULT]
     sight = _sight(reader, [entry.change for entry in entries], reach)
     return [
         replace(entry, change=_nameless(entry.change, reach)) for entry in entries if sight.sees(entry.change, reach)
     ]
+
+
+def _reads_all(reach: Reach) -> bool:
+    """Whether every line of the history is for the caller. Who may not read what was done with vaults does not read it
+    here either."""
+    return reach.owner is None and right_of("vault_history", reach.principal.role) is not Right.NO
 
 
 @dataclass(frozen=True, slots=True)
