@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,10 +67,17 @@ def submit_for(url: str, token: str, seconds: float, bulk: int, begin: Any, done
 
 def throughput(url: str, token: str, *, clients: int, seconds: float, bulk: int) -> float:
     """Acknowledged requests per second from `clients` processes."""
+    return throughput_of([url], token, clients=clients, seconds=seconds, bulk=bulk)
+
+
+def throughput_of(urls: Sequence[str], token: str, *, clients: int, seconds: float, bulk: int) -> float:
+    """As `throughput`, of several servers: each client calls one of them."""
     context = multiprocessing.get_context("spawn")
     begin, done = context.Barrier(clients + 1), context.Queue()
-    arguments = (url, token, seconds, bulk, begin, done)
-    workers = [context.Process(target=submit_for, args=arguments) for _ in range(clients)]
+    workers = [
+        context.Process(target=submit_for, args=(urls[number % len(urls)], token, seconds, bulk, begin, done))
+        for number in range(clients)
+    ]
     for worker in workers:
         worker.start()
     begin.wait()
