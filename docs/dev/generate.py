@@ -16,11 +16,13 @@ import command_reference
 import http_reference
 import metric_reference
 import reason_reference
+import rights_reference
 
 PAGES = Path(__file__).parent.parent / "reference"
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "commands": ("cli.md", command_reference.commands),
     "exit-codes": ("cli.md", command_reference.exit_codes),
+    "rights": ("rights.md", rights_reference.rights),
     "reasons": ("reasons.md", reason_reference.reasons),
     "routes": ("http.md", http_reference.routes),
     "query": ("http.md", http_reference.query),
