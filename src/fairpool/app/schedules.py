@@ -19,7 +19,7 @@ from fairpool.core import amounts
 from fairpool.core.amounts import Amounts, plain, plain_vector
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import SECOND, Instant
-from fairpool.core.policies import Policy
+from fairpool.core.policies import Policy, Possible
 
 LOOKAHEAD_DAYS = 400
 """How far ahead every combination of windows is checked: more than a year, so that each day of it has come."""
@@ -272,7 +272,25 @@ def note_with(note: Document, windows: Windows, place: int | None) -> Document:
 def in_force(declared: Declared[Policy]) -> Policy:
     """The policy as it is in force, by what its record says is open."""
     windows, place = windows_in(declared.note), open_in(declared.note)
-    return declared.spec if place is None or place >= len(windows) else windows[place].over(declared.spec)
+    if not windows:
+        return declared.spec
+    now = effective(declared.spec, windows, place if place is not None and place < len(windows) else None)
+    versions = scheduled(declared).versions
+    reserved, limits = [version.reserved for version in versions], [version.limit for version in versions]
+    return replace(now, possible=Possible(reserved=_most(reserved), limit=_loosest(limits)))
+
+
+def _most(vectors: Sequence[Amounts]) -> Amounts:
+    """Of each key the most that any of these has."""
+    keys = sorted({key for vector in vectors for key, _ in vector})
+    return tuple((key, max(amounts.get(vector, key) for vector in vectors)) for key in keys)
+
+
+def _loosest(limits: Sequence[tuple[tuple[str, int], ...]]) -> tuple[tuple[str, int], ...]:
+    """Of each key that all of these limit the most; a key that one of them leaves out has no limit."""
+    stated = [dict(limit) for limit in limits]
+    keys = sorted(set.intersection(*(set(limit) for limit in stated)))
+    return tuple((key, max(limit[key] for limit in stated)) for key in keys)
 
 
 def scheduled(declared: Declared[Policy]) -> Scheduled:

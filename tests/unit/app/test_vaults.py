@@ -9,7 +9,7 @@ from cryptography.fernet import Fernet
 
 from fairpool.app.errors import CannotOpen, Conflict, Exists, NotAllowed, NoVaultKey
 from fairpool.app.records import HistoryQuery, Kind
-from fairpool.app.use_cases import requests, vaults
+from fairpool.app.use_cases import requests, teams, vaults
 from fairpool.app.use_cases.vaults import Keyless, Setting, VaultChange
 from fairpool.bootstrap.sealing import FernetSealer, WrongKey, sealer_of
 from fairpool.core.errors import InvalidInput, InvalidRules
@@ -237,6 +237,16 @@ def test_a_team_has_one_vault(office: Office, sealer: FernetSealer) -> None:
     filled(office, sealer)
     with pytest.raises(Exists, match="fairpool vault set"):
         filled(office, sealer)
+
+
+def test_a_vault_follows_its_team_s_new_name_and_goes_with_it(office: Office, sealer: FernetSealer) -> None:
+    office.do(teams.create, "red")
+    filled(office, sealer)
+    office.do(teams.update, "red", teams.TeamChange(name="crimson"))
+    made = office.submit("team:crimson", lease_s=600)
+    assert office.do(vaults.read, made.id, sealer).variables["HF_TOKEN"].value == SECRET
+    office.do(teams.delete, "crimson")
+    assert not office.memory.all(Kind.VAULT)
 
 
 def test_trying_out_changes_nothing(office: Office, sealer: FernetSealer) -> None:

@@ -167,6 +167,20 @@ def test_a_grace_period_of_a_window_counts_while_it_is_open(office: Office) -> N
     assert office.status(held.id) == "preempted"
 
 
+def test_only_what_no_window_allows_is_never_possible(office: Office) -> None:
+    """S16, S17: what the next window has room for waits for it, and waits on when one closes."""
+    attach(office, "team:red", {}, window(limit={"gpu": 6}, reserved={"gpu": 4}), limit=vector({"gpu": 2}))
+    waits = office.submit("team:red", 6, lease_s=10 * LONG)
+    firm = office.submit("team:red", 4, lease_s=10 * LONG, preemptible=False)
+    never = office.submit("team:red", 7, lease_s=10 * LONG)
+    assert [office.status(one.id) for one in (waits, firm, never)] == ["queued", "queued", "rejected"]
+    skip(office, 8 * HOUR)
+    assert sorted(office.status(one.id) for one in (waits, firm)) == ["allocated", "queued"]
+    skip(office, 10 * HOUR)
+    assert sorted(office.status(one.id) for one in (waits, firm)) == ["allocated", "queued"]
+    assert same_as_stored(office)
+
+
 # ---- restarts --------------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fairpool.app.membership import names_in
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases import leaving
+from fairpool.app.use_cases import leaving, vaults
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted
 from fairpool.app.use_cases.people import described, note_of, rename_in, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
@@ -92,6 +92,7 @@ def update(
         return lambda: replace(old, name=name, spec=spec, note=note)
     if name != old.name:
         leaving.rename(tx, subject_of(Kind.TEAM, old.name), subject_of(Kind.TEAM, name))
+        vaults.follow_team(tx, old.name, name)
         for account in tx.memory.all(Kind.SERVICE_ACCOUNT):
             rename_in(tx, account, "teams", old.name, name)
     for gone in before:
@@ -127,6 +128,7 @@ def delete(
     for account in accounts:
         rename_in(tx, account, "teams", old.name, None)
     leaving.drop_policies(tx, subject)
+    vaults.follow_team(tx, old.name, None)
     deleted(tx, old, shown=old.spec)
     return lambda: deletion
 

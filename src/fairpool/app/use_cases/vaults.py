@@ -160,6 +160,18 @@ def rotate(tx: Transaction, sealer: Sealer) -> Callable[[], tuple[int, int]]:
     return lambda: counts
 
 
+def follow_team(tx: Transaction, team: str, new: str | None) -> None:
+    """The vault of a team gets the team's new name, or goes with it."""
+    found = tx.memory.named(Kind.VAULT, team)
+    if found is None:
+        return
+    if new is None:
+        delete(tx, found.id)
+        return
+    old = tx.memory.document(Kind.VAULT, found.id)
+    changed(tx, old, old.spec, name=new, before={"name": team}, after={"name": new})
+
+
 def of_request(memory: Memory, record: RequestRecord) -> VaultRecord | None:
     """The vault whose settings the steps of a granted request get: that of the team whose policy granted it, else of
     the only team that it was made for."""
