@@ -31,6 +31,8 @@ def upgrade() -> None:
     _more_documents()
     _tokens()
     _webhook_cursors()
+    if op.get_bind().dialect.name == "postgresql":
+        _lists_of_millions()
 
 
 def _policy_pools() -> None:
@@ -91,3 +93,21 @@ def _webhook_cursors() -> None:
         sa.CheckConstraint("failures >= 0", name="ck_webhook_cursors_failures"),
         sa.PrimaryKeyConstraint("workspace", "webhook_id", name="pk_webhook_cursors"),
     )
+
+
+def _lists_of_millions() -> None:
+    for table in ("requests", "history", "runs"):
+        op.create_index(f"ix_{table}_listed", table, ["workspace", "seq"])
+    for table, column in (
+        ("requests", "status"),
+        ("requests", "subjects"),
+        ("requests", "policy_id"),
+        ("requests", "created_by"),
+        ("requests", "created_at"),
+        ("history", "kind"),
+        ("history", "at"),
+    ):
+        op.create_index(f"ix_{table}_by_{column}", table, ["workspace", column, "seq"])
+    for column in ("profile", "name", "step", "retry_of"):
+        given = sa.text(f"{column} <> ''")
+        op.create_index(f"ix_requests_by_{column}", "requests", ["workspace", column, "seq"], postgresql_where=given)
