@@ -60,7 +60,8 @@ def _profile(body: ProfileCreate) -> Profile:
 
 def _policy(body: PolicyCreate) -> Policy:
     policy = policy_of(body)
-    return replace(policy, id=policy_id(body.pool, policy.subject), pool=PoolId(body.pool))
+    also = tuple(PoolId(pool) for pool in body.also)
+    return replace(policy, id=policy_id(body.pool, policy.subject), pool=PoolId(body.pool), also=also)
 
 
 _MAKERS: dict[type, Callable[..., Pool | Profile | Policy]] = {

@@ -110,3 +110,15 @@ def test_rules_that_the_command_is_told_are_read_before_any_scenario(
 ) -> None:
     assert policy_test.run([write("story.yaml", STORY)], ["nowhere.yaml"]) == 2
     assert "nowhere.yaml: column 0" not in capsys.readouterr().err
+
+
+def test_a_policy_of_the_rules_may_span_pools(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = RULES.replace("pool: gpus\n", "pool: gpus\nalso: [more]\n", 1).replace("{gpu: 2}", "{gpu: 6}")
+    write("rules/all.yaml", rules + "---\n{kind: pool, name: more, capacity: {gpu: 4}}\n")
+    story = STORY.replace("demand: {gpu: 2}, preemptible: false", "demand: {gpu: 4}").replace(
+        "submit: {id: b, subject: team:red, profile: half}", "submit: {id: b, subject: team:red, demand: {gpu: 2}}"
+    )
+    assert policy_test.run([write("story.yaml", story + "  - expect: {b: {pool: more}}\n")]) == 0, capsys.readouterr()
+    write("rules/all.yaml", rules)
+    assert policy_test.run([write("story.yaml", story)]) == 2
+    assert "pool: no pool 'more' in these files" in capsys.readouterr().err
