@@ -27,10 +27,12 @@ class Concerns:
         self._reach = reach
         specs = [] if reach.owner is None else [each.spec for each in declared(Kind.POLICY)]
         mine = [spec for spec in specs if isinstance(spec, Policy) and self._may_ask(spec)]
-        ids = {policy.pool for policy in mine}
+        ids = {pool for policy in mine for pool in policy.pools}
         pools = [] if reach.owner is None else [each.spec for each in declared(Kind.POOL)]
         self._pools = {pool.id: pool.name for pool in pools if isinstance(pool, Pool) and pool.id in ids}
-        self._offers = [(self._pools[policy.pool], policy.profiles) for policy in mine if policy.pool in self._pools]
+        self._offers = [
+            (self._pools[pool], policy.profiles) for policy in mine for pool in policy.pools if pool in self._pools
+        ]
 
     def _may_ask(self, policy: Policy) -> bool:
         """Whether the caller may ask through the policy. Anybody may run on any component."""
@@ -45,7 +47,7 @@ class Concerns:
         if isinstance(spec, Pool):
             return spec.id in self._pools
         if isinstance(spec, Policy):
-            return spec.pool in self._pools and redaction.may_name(spec.subject, self._reach)
+            return any(pool in self._pools for pool in spec.pools) and redaction.may_name(spec.subject, self._reach)
         if isinstance(spec, Profile):
             return any(pool in spec.pools and _offered(spec.name, names) for pool, names in self._offers)
         return False
