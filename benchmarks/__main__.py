@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m benchmarks [core] [store] [server] [servers]`: measure, and say how it compares."""
+"""`make bench`, or `python -m benchmarks [core] [store] [server] [servers] [abuse]`: measure, and say how it compares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-SUITES = ("core", "store", "server", "servers")
+SUITES = ("core", "store", "server", "servers", "abuse")
 
 
 def main(names: list[str]) -> int:

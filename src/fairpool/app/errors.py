@@ -8,6 +8,7 @@ AppError
 │   ├── InUse           work waits or runs there: say what is to become of it (S10)
 │   ├── NoVaultKey      the server has no key for secrets, so that it can keep none
 │   ├── CannotOpen      a secret was sealed with a key that the server does not have
+│   ├── QueueFull       the caller has as many requests in the queue as it may
 │   └── KeyReused       the idempotency key was used for something else (S36)
 ├── Stale               it has changed since the caller last read it
 ├── NotAllowed          the caller may not
@@ -92,6 +93,15 @@ class CannotOpen(Conflict):
             "a secret was sealed with a key that this server does not have: FAIRPOOL_VAULT_KEY must hold that key too "
             "(several are separated by commas), or the secret must be set again"
         )
+
+
+class QueueFull(Conflict):
+    """The caller has as many requests in the queue as it may. queued: how many; most: how many it may."""
+
+    def __init__(self, who: str, *, queued: int, most: int) -> None:
+        super().__init__(f"{who} has {queued} requests in the queue; at most {most} may wait")
+        self.queued = queued
+        self.most = most
 
 
 class KeyReused(Conflict):

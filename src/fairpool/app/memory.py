@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -34,6 +35,7 @@ class Memory:
         for held in self.world.allocations.values():
             self.runtimes.granted(held.request, held.granted_at)
         self.queues = QueueCounts()
+        self.queued_by = Counter(r.submission.created_by for r in self.live.values() if r.state.grant is None)
         for record in self.live.values():
             (self.queues.wait if record.state.grant is None else self.queues.start)(record.request)
         retries = ((record.submission.retry_of, record.id) for record in self.live.values())
@@ -61,6 +63,7 @@ class Memory:
         """A request is live."""
         self.live[record.id] = record
         self.queues.wait(record.request)
+        self.queued_by[record.submission.created_by] += 1
         if record.lease is not None:
             self.leases.start(record.id, record.lease)
         if record.submission.retry_of:
@@ -70,10 +73,24 @@ class Memory:
         """A request is final; it is remembered until the end of the round where it is put into `ended`."""
         record = self.live.pop(request)
         self.queues.leave(record.request)
+        if record.state.grant is None:
+            self._wait_ends(record)
         self.leases.end(request)
         self.runtimes.end(request)
         self.retries.pop(record.submission.retry_of, None)
         return record
+
+    def start(self, request: RequestId) -> None:
+        """A request that waited holds something now; its record does not say so yet."""
+        record = self.live[request]
+        self.queues.start(record.request)
+        self._wait_ends(record)
+
+    def _wait_ends(self, record: RequestRecord) -> None:
+        who = record.submission.created_by
+        self.queued_by[who] -= 1
+        if not self.queued_by[who]:
+            del self.queued_by[who]
 
     def redirect(self, request: Request) -> None:
         """A live request is made as others, or for another profile or pool, from now on."""

@@ -234,7 +234,7 @@ class Transaction:
         held = self.world.allocations[request]
         memory = self.memory
         memory.runtimes.granted(held.request, held.granted_at)
-        memory.queues.start(held.request)
+        memory.start(request)
         grant = Grant.of(held, pool_name=memory.pool_name(held.pool), subject=memory.subject_of(held.policy))
         state = replace(
             memory.live[request].state, status=Status.ALLOCATED, grant=replace(grant, eviction=None), claim=None

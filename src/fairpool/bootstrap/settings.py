@@ -25,6 +25,9 @@ DEFAULT_RATE_PER_S: Final = 100.0
 DEFAULT_MAX_WAITS: Final = 1000
 """Steps of one driver that wait at a time, each with a call of its own."""
 
+DEFAULT_MAX_QUEUED: Final = 20_000
+"""Two full bulks: more than anybody watches over, and far from what a server can hold."""
+
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 LOG_FORMATS: Final = ("text", "json")
@@ -43,6 +46,7 @@ KEYS: Final = (
     "allow_remote",
     "rate_per_s",
     "max_waits",
+    "max_queued",
     "webhook_allow_private",
 )
 """What the ``[server]`` table of the configuration file may say; ``FAIRPOOL_`` and the key in capitals says it too."""
@@ -65,6 +69,7 @@ class Settings:
     allow_remote: whether it may listen on other addresses than the loopback ones.
     rate_per_s, max_waits: calls a second, and waiting calls at a time, of one token; 0 for any number.
     vault_keys: what vaults' secrets are kept with, the newest first; only the environment can say them.
+    max_queued: requests that one user or service may have waiting; 0 for any number.
     webhook_allow_private: whether webhooks may call what only this machine or its network can reach.
     sources: where each setting came from, for `fairpool doctor`.
     """
@@ -83,6 +88,7 @@ class Settings:
     allow_remote: bool = False
     rate_per_s: float = DEFAULT_RATE_PER_S
     max_waits: int = DEFAULT_MAX_WAITS
+    max_queued: int = DEFAULT_MAX_QUEUED
     webhook_allow_private: bool = False
     vault_keys: tuple[str, ...] = field(default=(), repr=False)
     sources: tuple[tuple[str, str], ...] = ()
@@ -142,6 +148,7 @@ def _settings(found: Mapping[str, object], sources: Mapping[str, str]) -> Settin
         hosts=_names(found.get("hosts", "")),
         allow_remote=_flag(found, where, "allow_remote"),
         rate_per_s=_number(found, where, "rate_per_s", DEFAULT_RATE_PER_S, low=0, high=1e6),
+        max_queued=int(_number(found, where, "max_queued", DEFAULT_MAX_QUEUED, low=0, high=1e9)),
         webhook_allow_private=_flag(found, where, "webhook_allow_private"),
         max_waits=int(_number(found, where, "max_waits", DEFAULT_MAX_WAITS, low=0, high=1e6)),
         sources=tuple(sorted(sources.items())),

@@ -148,6 +148,7 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
             address=address,
             sign_ins=None if oidc is None else _sign_ins(oidc, token),
             teller=teller,
+            max_queued=settings.max_queued,
             checks=checks(store, loop, clock),
             doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,

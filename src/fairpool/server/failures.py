@@ -21,6 +21,7 @@ from fairpool.app.errors import (
     NotFound,
     NotLeading,
     Overloaded,
+    QueueFull,
     Stale,
 )
 from fairpool.app.store_errors import (
@@ -109,6 +110,16 @@ def _in_use(error: InUse) -> Refused:
     return Refused(Slug.IN_USE, str(error), numbers=numbers)
 
 
+def _conflict(error: Conflict) -> Refused:
+    if isinstance(error, KeyReused):
+        return Refused(Slug.KEY_REUSED, str(error), guidance="draw a new key for what is new")
+    if isinstance(error, QueueFull):
+        numbers: dict[str, JsonValue] = {"queued": error.queued, "limit": error.most}
+        guidance = "cancel what is not needed any more, or wait until some have started"
+        return Refused(Slug.QUEUE_FULL, str(error), guidance=guidance, numbers=numbers)
+    return Refused(Slug.CONFLICT, str(error))
+
+
 def _stale(error: Stale) -> Refused:
     numbers: dict[str, JsonValue] = {"expected": error.expected, "actual": error.actual}
     return Refused(Slug.STALE, str(error), numbers=numbers, headers={"ETag": f'"{error.actual}"'})
@@ -125,10 +136,8 @@ def of_app(error: AppError) -> Refused:
             return _exists(error)
         case InUse():
             return _in_use(error)
-        case KeyReused():
-            return Refused(Slug.KEY_REUSED, str(error), guidance="draw a new key for what is new")
         case Conflict():
-            return Refused(Slug.CONFLICT, str(error))
+            return _conflict(error)
         case Stale():
             return _stale(error)
         case NotAllowed():

@@ -26,8 +26,8 @@ HELD_BACK_S: Final = 0.5
 """A refusal for being too fast is answered only after so long. Whoever calls without a pause then makes two calls a
 second on each connection, not thousands, and refusing them costs hardly anything."""
 
-MAX_HELD_BACK: Final = 200
-"""Refusals of one caller that are held back at a time; beyond that the connection is closed at once instead."""
+MAX_HELD_BACK: Final = 1000
+"""Refusals of one caller that are held back at a time; more are told at once."""
 
 _REMEMBERED: Final = 10_000
 """Callers whose spending is remembered; beyond that, those who have spent nothing lately are forgotten."""
@@ -86,7 +86,7 @@ class Doorkeeper:
         wait_s = self._rates.wait_s(caller)
         if not wait_s:
             return
-        close = await self._hold_back(caller)
+        await self._hold_back(caller)
         seconds = max(1, int(wait_s + 1))
         raise Refused(
             Slug.TOO_MANY,
@@ -94,20 +94,20 @@ class Doorkeeper:
             guidance="wait for what you wait for (wait_s, GET /events) instead of asking again and again; "
             "send many requests in one call (requests:bulk)",
             numbers={"rate_per_s": self._limits.rate_per_s, "retry_after_s": seconds},
-            headers={"Retry-After": str(seconds)} | ({"Connection": "close"} if close else {}),
+            # What the caller has sent after this call is not read then.
+            headers={"Retry-After": str(seconds), "Connection": "close"},
         )
 
-    async def _hold_back(self, caller: str) -> bool:
-        """Take time for a refusal; whether to close the connection because too many are taking theirs."""
+    async def _hold_back(self, caller: str) -> None:
+        """Take time for a refusal, unless too many of this caller's take theirs."""
         held = self._held_back.get(caller, 0)
         if held >= MAX_HELD_BACK:
-            return True
+            return
         self._held_back[caller] = held + 1
         try:
             await asyncio.sleep(HELD_BACK_S)
         finally:
             self._leave(self._held_back, caller)
-        return False
 
     def begin_wait(self, principal: Principal) -> Callable[[], None]:
         """A call begins to wait; what to call when it no longer does. Raises Refused for one too many."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
+from fairpool.server.connections import Connection
 from fairpool.server.services import Services
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class Process(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http="httptools",
+                http=Connection,
                 ws="none",
                 lifespan="off",
                 access_log=False,

@@ -28,6 +28,7 @@ class Services:
 
     loop: decides; reader: what is committed. hosts: names by which the server may be called; empty for any.
     sealer: keeps the vaults' secrets. database: what kind of database it is, for people.
+    max_queued: requests that one caller may have waiting; 0 for any number.
     has_work: whether anything is queued, allocated or running.
     sign_ins: sign-ins at the provider, None where none is set up.
     teller: tells webhooks' receivers; None where nobody does.
@@ -45,6 +46,7 @@ class Services:
     started_at: Instant
     version: str
     database: str
+    max_queued: int = 0
     sign_ins: SignIns | None = None
     checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     sealer: Sealer = field(default_factory=Keyless)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fairpool.app.errors import Ambiguous, Conflict, KeyReused, NotFound
+from fairpool.app.authz import OWNER, Principal, Role
+from fairpool.app.errors import Ambiguous, Conflict, KeyReused, NotFound, QueueFull
 from fairpool.app.records import RequestRecord
 from fairpool.app.use_cases import profiles, requests, runs, settings
 from fairpool.core.amounts import vector
 from fairpool.core.errors import IllegalTransition
 from fairpool.core.ids import SECOND, ProfileId
-from fairpool.core.policies import Profile
+from fairpool.core.policies import Profile, Subject
 from fairpool.core.reasons import Code
 from fairpool.core.requests import Demand, Status
 from tests.unit.app.office import START, Office, ask, opened, same_as_stored, submitting
@@ -315,3 +317,28 @@ def test_of_requests_made_at_one_moment_a_retry_still_comes_before_those_that_ca
     office.do(requests.release, guest.id)
     retry = office.submit("team:blue", 8, retry_of=guest.id)
     assert retry.request.queued_at < later.request.queued_at
+
+
+def test_nobody_has_more_waiting_than_they_may_and_what_starts_or_ends_makes_room(office: Office) -> None:
+    alice = Principal(subject=Subject.parse("user:alice"), role=Role.OPERATOR)
+
+    def submit(who: Principal = alice, gpus: int = 8) -> RequestRecord:
+        return office.do(requests.submit, ask("team:red", gpus), caller=who, most_queued=2, actor=who.actor)
+
+    running, first, second = submit(), submit(), submit()
+    assert [record.status for record in (running, first, second)] == [Status.ALLOCATED, Status.QUEUED, Status.QUEUED]
+    with pytest.raises(QueueFull) as caught:
+        submit()
+    assert (caught.value.queued, caught.value.most) == (2, 2)
+    bob = replace(alice, subject=Subject.parse("user:bob"))
+    assert submit(bob).status is Status.QUEUED
+    assert [submit(OWNER).status for _ in range(3)] == [Status.QUEUED] * 3
+    office.do(requests.cancel, second.id)
+    assert submit().status is Status.QUEUED
+    office.do(requests.release, running.id)
+    assert submit().status is Status.QUEUED
+    with pytest.raises(QueueFull):
+        submit()
+    assert (
+        office.memory.queued_by == office.restarted().memory.queued_by == {"user:alice": 2, "user:bob": 1, "local": 3}
+    )

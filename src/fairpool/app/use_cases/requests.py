@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairpool.app.authz import EVERYTHING, OWNER, Principal, Reach
-from fairpool.app.errors import Ambiguous, AppError, Conflict, KeyReused, NotFound
+from fairpool.app.errors import Ambiguous, AppError, Conflict, KeyReused, NotFound, QueueFull
 from fairpool.app.leases import DEFAULT_LEASE_S
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader
@@ -58,15 +58,20 @@ class Ask:
     details: Document = field(default_factory=dict)
 
 
-def submit(tx: Transaction, ask: Ask, *, caller: Principal = OWNER) -> Answer:
+def submit(tx: Transaction, ask: Ask, *, caller: Principal = OWNER, most_queued: int = 0) -> Answer:
     """A request joins the queue; the answer tells what became of it in the same round.
 
-    Raises NotFound (pool, profile, component, retried request), KeyReused, Conflict, InvalidInput, NotAllowed.
+    most_queued: how many a caller may have waiting, but for the installation's own token; 0 for any number.
+    Raises NotFound (pool, profile, component, retried request), KeyReused, QueueFull, Conflict, InvalidInput,
+    NotAllowed.
     """
     if ask.idempotency_key:
         made = used_for(tx, Kind.REQUEST, ask.idempotency_key, ask)
         if made is not None:
             return _made_before(tx, made, ask.idempotency_key)
+    queued = tx.memory.queued_by.get(tx.actor, 0)
+    if most_queued and caller.subject is not None and queued >= most_queued:
+        raise QueueFull(tx.actor, queued=queued, most=most_queued)
     given, ask = ask, with_defaults(tx.memory, ask)
     request = build(tx.memory, tx.reader, ask, RequestId(tx.ids.new(Kind.REQUEST)), tx.now, caller)
     tx.apply(ev.Submitted(request=request))
@@ -94,14 +99,18 @@ def submit(tx: Transaction, ask: Ask, *, caller: Principal = OWNER) -> Answer:
 
 
 def submit_many(
-    tx: Transaction, asks: Sequence[Ask | AppError | CoreError], *, caller: Principal = OWNER
+    tx: Transaction,
+    asks: Sequence[Ask | AppError | CoreError],
+    *,
+    caller: Principal = OWNER,
+    most_queued: int = 0,
 ) -> Callable[[], list[RequestRecord | AppError | CoreError]]:
     """Many at once; each succeeds or fails for itself. Errors among `asks` are those found while reading them."""
     answers: list[Answer | AppError | CoreError] = []
     for ask in asks:
         if isinstance(ask, Ask):
             try:
-                answers.append(submit(tx, ask, caller=caller))
+                answers.append(submit(tx, ask, caller=caller, most_queued=most_queued))
             except (AppError, CoreError) as error:
                 answers.append(error)
         else:

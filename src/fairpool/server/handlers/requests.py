@@ -82,8 +82,8 @@ async def _create(call: Call) -> Response:
     if dry_run:
         return await _checked(call, ask)
     await _check_run(call, [ask])
-    caller = call.principal
-    view = await decided(call, lambda tx: requests.submit(tx, ask, caller=caller), request_view)
+    caller, most = call.principal, call.services.max_queued
+    view = await decided(call, lambda tx: requests.submit(tx, ask, caller=caller, most_queued=most), request_view)
     if view.status is RequestStatus.ALLOCATED:
         call.services.metrics.observe("fairpool_grant_latency_seconds", call.age_s, call.principal.workspace)
     if wait_s and view.status is RequestStatus.QUEUED:
@@ -112,8 +112,10 @@ async def _bulk(call: Call) -> Response:
         )
 
     await _check_run(call, [ask for ask in asks if isinstance(ask, requests.Ask)])
-    caller = call.principal
-    return present(await decided(call, lambda tx: requests.submit_many(tx, asks, caller=caller), presented))
+    caller, most = call.principal, call.services.max_queued
+    return present(
+        await decided(call, lambda tx: requests.submit_many(tx, asks, caller=caller, most_queued=most), presented)
+    )
 
 
 async def _check_run(call: Call, asks: Sequence[requests.Ask]) -> None:

@@ -1,0 +1,112 @@
+"""A connection with bounds: how long a call may take to be said, how much its head may hold, how many are said ahead.
+
+The parser beneath has none of these. Without them a client that never asks for an answer could keep the server busy
+with reading, and one that says a header a minute could keep a connection for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+HEAD_S: Final = 20.0
+"""From the first letter of a call to the end of its head; also from connecting to the first call."""
+
+MAX_HEAD_BYTES: Final = 64 * 2**10
+"""Of the address and all headers of a call."""
+
+MAX_AHEAD: Final = 8
+"""Calls that a client may send on one connection before their turn comes. Ordinary clients wait for each answer."""
+
+
+class Misused(Exception):
+    """A client goes beyond a bound: nothing more that it sends is read."""
+
+
+class Connection(HttpToolsProtocol):
+    """See uvicorn's."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._head_bytes = 0
+        self._misused = False
+        self._patience: asyncio.TimerHandle | None = None
+        self._running: RequestResponseCycle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See uvicorn's."""
+        super().connection_made(transport)
+        self._begin_to_wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See uvicorn's."""
+        self._end_of_waiting()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """A call begins."""
+        super().on_message_begin()
+        self._head_bytes = 0
+        self._end_of_waiting()
+        self._begin_to_wait()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the address."""
+        self._count(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header."""
+        self._count(name, value)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head of a call is there."""
+        self._end_of_waiting()
+        if len(self.pipeline) >= MAX_AHEAD:
+            self._end_with_this_call()
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """See uvicorn's."""
+        if not self._misused:
+            super().data_received(data)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def send_400_response(self, msg: str) -> None:
+        """What cannot be read is told so, unless its sender has lost the right to an answer."""
+        if not self._misused:
+            super().send_400_response(msg)
+
+    def _count(self, *parts: bytes) -> None:
+        self._head_bytes += sum(map(len, parts))
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        self._misused = True
+        self.transport.abort()
+        raise Misused  # ends the parsing of whatever else has arrived
+
+    def _end_with_this_call(self) -> None:
+        """Read nothing more, and close once the call that is under way is answered: not before, since who is cut off at
+        once comes back at once."""
+        self._misused = True
+        self.flow.pause_reading()
+        self.pipeline.clear()
+        if self._running is not None:
+            self._running.keep_alive = False
+        raise Misused
+
+    def _begin_to_wait(self) -> None:
+        self._patience = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def _end_of_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
