@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m benchmarks [core] [store] [server] [servers] [abuse]`: measure, and say how it compares."""
+"""`make bench`, or `python -m benchmarks [SUITE…]` (core, store, server, servers, abuse): measure, and compare."""
 
 from __future__ import annotations
 

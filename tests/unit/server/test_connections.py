@@ -81,8 +81,12 @@ def test_a_few_calls_sent_ahead_are_answered_in_their_order(app: App) -> None:
 
 
 def test_whoever_sends_many_calls_ahead_gets_the_answer_that_is_under_way_and_no_more(app: App) -> None:
+    def let_go() -> None:
+        wait_until(lambda: app.paths, what="the call")
+        app.go_on.set()
+
     with served(app) as port:
-        threading.Thread(target=lambda: wait_until(lambda: app.paths, what="the call") and app.go_on.set()).start()
+        threading.Thread(target=let_go).start()
         answer = told(port, SLOW + CALL * 500)
     assert answer.count(b"200 OK") == 1
     assert app.paths == ["/slow"]
