@@ -329,6 +329,19 @@ def test_a_plan_that_rests_on_what_has_changed_says_what_that_is() -> None:
     )
 
 
+def test_a_pool_is_not_pruned_from_under_a_policy_that_is_wanted() -> None:
+    on = empty()
+    pool, policy = (
+        {"kind": "pool", "name": "a", "capacity": {"gpu": 1}},
+        {"kind": "policy", "pool": "a", "subject": "team:a"},
+    )
+    apply(on, pool, policy)
+    with pytest.raises(Refusals, match="policy 'a/team:a': it goes with the pool that it names"):
+        apply(on, policy, prune=True)
+    on.scheduler.cycle([])
+    assert plan(on, pool, policy, prune=True).pending == (), "nothing was changed"
+
+
 # ---- whatever the documents are --------------------------------------------------------------------------------------
 
 names = st.sampled_from(["a", "b", "c"])

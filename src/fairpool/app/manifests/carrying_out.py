@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fairpool.app.errors import AppError
+from fairpool.app.errors import AppError, Conflict
 from fairpool.app.manifests.values import MANAGED, Action, Change, Changes, Scope
 from fairpool.app.records import Document, Kind
 from fairpool.app.transaction import Transaction
@@ -66,6 +66,18 @@ def carry_out(tx: Transaction, changes: Changes, scope: Scope, uses: Mapping[Kin
         if len(refusals) == len(pending):
             raise Refusals(refusals)
         pending = [refusal.change for refusal in refusals]
+    _check_wanted_is_there(tx, changes)
+
+
+def _check_wanted_is_there(tx: Transaction, changes: Changes) -> None:
+    """A pool that goes takes its policies along; a document that wants one of them contradicts the others."""
+    gone = [
+        Refusal(change, Conflict("it goes with the pool that it names, which no document names: add the pool's"))
+        for change in (*changes.kept, *changes.pending)
+        if change.action is not Action.DELETE and tx.memory.named(change.kind, change.name) is None
+    ]
+    if gone:
+        raise Refusals(gone)
 
 
 def _make(tx: Transaction, change: Change, scope: Scope, uses: Uses) -> None:
