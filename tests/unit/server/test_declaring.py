@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpool.app.errors import Conflict, InUse
-from fairpool.app.manifests import planning, what_if
-from fairpool.app.manifests.carrying_out import Refusals, carry_out
+from fairpool.app.manifests import planning
+from fairpool.app.manifests.carrying_out import Refusals
 from fairpool.app.manifests.planning import NotOurs
-from fairpool.app.manifests.values import Action, Changes, Scope
-from fairpool.app.memory import Memory
+from fairpool.app.manifests.values import Action, Scope
 from fairpool.app.records import Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import components, pools
@@ -25,43 +24,7 @@ from fairpool.wire.manifests.kinds import KINDS, read_document
 from fairpool.wire.reading import InvalidBody
 from tests.documents import FULL, Data
 from tests.unit.app.office import Office, opened, same_as_stored
-
-
-def plan(office: Office, *documents: Data, **scope: Any) -> Changes:
-    """What these documents would change."""
-    return office.ask(lambda memory, now: _changes(memory, documents, Scope(**scope)))
-
-
-def _changes(memory: Memory, documents: tuple[Data, ...], scope: Scope) -> Changes:
-    read = [read_document(document) for document in documents]
-    return planning.changes(declaring.known(memory), declaring.wanted(memory, read), scope)
-
-
-def attempt(office: Office, *documents: Data, on_work: str = "refuse", **scope: Any) -> what_if.Trial:
-    """What that would do to work."""
-    found = plan(office, *documents, **scope)
-    stored = office.ask(lambda memory, now: what_if.frozen(memory))
-    uses = declaring.uses(SEALER, on_work)
-    return what_if.attempt(stored, office.store.reader, office.clock.now(), found, Scope(**scope), uses)
-
-
-def apply(office: Office, *documents: Data, on_work: str = "refuse", **scope: Any) -> None:
-    """Carry them out."""
-    office.do(lambda tx: carrying(tx, documents, Scope(**scope), on_work))
-
-
-def carrying(tx: Transaction, documents: tuple[Data, ...], scope: Scope, on_work: str = "refuse") -> Any:
-    carry_out(tx, _changes(tx.memory, documents, scope), scope, declaring.uses(SEALER, on_work))
-    return lambda: None
-
-
-def summary(changes: Changes) -> list[str]:
-    return [f"{change.action} {change.kind} {change.name}" for change in changes.pending]
-
-
-def fields(changes: Changes) -> dict[str, tuple[object, object]]:
-    return {field.field: (field.old, field.new) for change in changes.pending for field in change.fields}
-
+from tests.unit.server.applying import SEALER, apply, attempt, carrying, fields, plan, summary
 
 POOL = {"kind": "pool", "name": "gpus", "capacity": {"gpu": 8}}
 RED = {"kind": "policy", "pool": "gpus", "subject": "team:red", "reserved": {"gpu": 2}}
@@ -70,22 +33,6 @@ HALF = {"kind": "profile", "name": "half", "demand": {"gpu": 0.5}, "pools": ["gp
 K8S = {"kind": "component", "type": "step_operator", "name": "k8s", "config": {"x": 0.25}}
 STACK = {"kind": "stack", "name": "prod", "orchestrator": "local", "step_operators": ["k8s"]}
 EVERYTHING = (STACK, RED, HALF, POOL, K8S)
-
-
-class Plainly:
-    """Seals nothing."""
-
-    def seal(self, text: str) -> str:
-        return text
-
-    def open(self, sealed: str) -> str:
-        return sealed
-
-    def seal_anew(self, sealed: str) -> str:
-        return sealed
-
-
-SEALER = Plainly()
 
 
 def empty() -> Office:
