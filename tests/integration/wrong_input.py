@@ -138,7 +138,7 @@ CONTRADICTIONS: list[Row] = [
     ("limit over capacity", "POST /policies", policy(limit={"gpu": 9}), RULES, "limit.gpu", "at most 8"),
     ("reserved over capacity", "POST /policies", policy(reserved={"gpu": 9}), RULES, "reserved.gpu", "at most 8"),
     ("reservations over capacity", "POST /policies", policy(reserved={"gpu": 3}), RULES, "reserved.gpu",
-     "add up to 9 (team:blue 2, team:red 4, team:green 3), its capacity is 8"),
+     "add up to 9 (team:red 4, team:blue 2, team:green 3), its capacity is 8"),
     ("reservations over capacity, updated", "PATCH /policies/{policy}", {"reserved": {"gpu": 7}}, RULES, "reserved.gpu",
      "at most 8 in all"),
     ("reserved of a key the pool lacks", "POST /policies", policy(reserved={"tpu": 1}), RULES, "reserved.tpu",
@@ -149,7 +149,7 @@ CONTRADICTIONS: list[Row] = [
     ("shrinking below one reservation", "PATCH /pools/gpus", {"capacity": {"gpu": 1}}, RULES, "capacity.gpu",
      "6 or more"),
     ("shrinking below all reservations", "PATCH /pools/gpus", {"capacity": {"gpu": 5}}, RULES, "capacity.gpu",
-     "add up to 6 (team:blue 2, team:red 4), its capacity is 5 (possible: 6 or more"),
+     "add up to 6 (team:red 4, team:blue 2), its capacity is 5 (possible: 6 or more"),
     ("removing a reserved key", "PATCH /pools/gpus", {"capacity": {"gpu": 0}}, RULES, "capacity.gpu", "6 or more"),
     ("node twice", "POST /pools", pool(nodes=[{"name": "n", "capacity": {}}] * 2), RULES, "nodes", "'n'"),
     ("node of another pool", "POST /pools", node(name="n1"), RULES, "nodes", "belongs to pool 'noded'"),
@@ -270,8 +270,8 @@ TYPES_AND_WORDS: list[Row] = [
      "requests.1.prioriti", "did you mean 'priority'?"),
     ("unknown field of a cancellation", "POST /requests/{request}/cancel", {"raeson": ""}, INVALID, "raeson",
      "'reason'"),
-    ("what cannot change", "PATCH /policies/{policy}", {"subject": "team:x"}, INVALID, "subject",
-     "unknown field 'subject'"),
+    ("what cannot change", "PATCH /policies/{policy}", {"pool": "noded"}, INVALID, "pool",
+     "unknown field 'pool'"),
     ("one negative of many", "POST /requests:bulk", {"requests": [ask(), ask(demand={"gpu": -1})]}, INVALID,
      "requests.1.demand.gpu", "negative"),
 ]
@@ -305,7 +305,7 @@ BODIES: list[Row] = [
 
 QUERIES: list[Row] = [
     ("unknown parameter", "GET /pools?limt=3", None, INVALID, "limt", "did you mean 'limit'?"),
-    ("parameter of another route", "GET /pools?view=all", None, INVALID, "view", "possible: limit, cursor"),
+    ("parameter of another route", "GET /pools?view=all", None, INVALID, "view", "possible: at, limit, cursor"),
     ("parameter twice", "GET /pools?limit=1&limit=2", None, INVALID, "limit", "given 2 times"),
     ("limit of nothing", "GET /requests?limit=0", None, INVALID, "limit", "1 to 1000"),
     ("limit over the largest", "GET /requests?limit=1001", None, INVALID, "limit", "1 to 1000"),

@@ -220,15 +220,20 @@ def _listen(settings: Settings) -> socket.socket:
 def _token(file: Path, directory: Path) -> str:
     """The installation's token; drawn by whoever comes first. The data folder has it in any case, for the command
     line of this machine."""
+    if file == directory / local_server.TOKEN_FILE and local_server.read_token(directory) is None:
+        file.unlink(missing_ok=True)  # empty or no text: nobody but this folder knows it
     if not file.exists():
         drawn = file.with_name(f".{file.name}.{os.getpid()}")
         local_server.write_private(drawn, secrets.token_urlsafe(32) + "\n")
         with contextlib.suppress(FileExistsError):  # another server was faster: its token it is
             file.hardlink_to(drawn)
         drawn.unlink()
-    token = file.read_text("utf-8").strip()
+    try:
+        token = file.read_text("utf-8").strip()
+    except UnicodeDecodeError:
+        token = ""
     if not token:
-        raise CannotServe(f"the token file {file} is empty; remove it to have one drawn")
+        raise CannotServe(f"the token file {file} holds no token; remove it to have one drawn")
     if local_server.read_token(directory) != token:
         local_server.write_private(directory / local_server.TOKEN_FILE, token + "\n")
     return token
