@@ -48,6 +48,6 @@ def environment() -> Path:
             uv = str(Path(sys.executable).with_name("uv"))
             for words in (["venv", "--python", sys.executable, HOME], ["pip", "sync", "--require-hashes", LOCKED]):
                 where = {**os.environ, "VIRTUAL_ENV": str(HOME)}
-                subprocess.run([uv, "--quiet", *map(str, words)], check=True, env=where, timeout=300)
+                subprocess.run([uv, "--quiet", "--system-certs", *map(str, words)], check=True, env=where, timeout=300)
             stamp.write_bytes(LOCKED.read_bytes())
     return python
