@@ -27,7 +27,7 @@ class Memory:
 
     def __init__(self, stored: Stored, now: Instant) -> None:
         self.timetable = Timetable()
-        self.world = World.restore(_in_force(stored))
+        self.world = World.restore(_in_force(stored, now))
         self.live: dict[RequestId, RequestRecord] = dict(stored.live)
         self.ended: dict[RequestId, RequestRecord] = {}  # those that became final in this round
         self.leases = LeaseBook(((record.id, record.lease) for record in self.live.values() if record.lease), now)
@@ -186,10 +186,10 @@ class Memory:
         return str(cast("Declared[Policy]", declared).spec.subject) if declared is not None else ""
 
 
-def _in_force(stored: Stored) -> Snapshot:
+def _in_force(stored: Stored, now: Instant) -> Snapshot:
     """The world as it was left: with the numbers of the windows that were open then."""
     scheduled = {
-        one.id: in_force(cast("Declared[Policy]", one))
+        one.id: in_force(cast("Declared[Policy]", one), now)
         for one in stored.declared
         if one.kind is Kind.POLICY and windows_in(one.note)
     }

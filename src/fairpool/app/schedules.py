@@ -269,15 +269,17 @@ def note_with(note: Document, windows: Windows, place: int | None) -> Document:
     return new
 
 
-def in_force(declared: Declared[Policy]) -> Policy:
-    """The policy as it is in force, by what its record says is open."""
+def in_force(declared: Declared[Policy], now: Instant) -> Policy:
+    """The policy as it is in force, by what its record says is open; with what is possible at other times."""
     windows, place = windows_in(declared.note), open_in(declared.note)
     if not windows:
         return declared.spec
-    now = effective(declared.spec, windows, place if place is not None and place < len(windows) else None)
+    policy = effective(declared.spec, windows, place if place is not None and place < len(windows) else None)
     versions = scheduled(declared).versions
     reserved, limits = [version.reserved for version in versions], [version.limit for version in versions]
-    return replace(now, possible=Possible(reserved=_most(reserved), limit=_loosest(limits)))
+    turns_at = next((at for at, _ in _turns(windows, _day(now)) if at > now), None)
+    possible = Possible(reserved=_most(reserved), limit=_loosest(limits), opens_at=turns_at)
+    return replace(policy, possible=possible)
 
 
 def _most(vectors: Sequence[Amounts]) -> Amounts:

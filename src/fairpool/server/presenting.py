@@ -100,7 +100,7 @@ def _policy(status: PolicyStatus, now: Instant) -> PolicyView:
         min_runtime_s=policy.min_runtime_s,
         profiles=list(policy.profiles) if policy.profiles is not None else None,
         schedule=[WindowView.model_validate(body_of_window(window).model_dump()) for window in windows],
-        now=_in_force(record) if windows else None,
+        now=_in_force(record, now) if windows else None,
         next_change_at=outgoing.maybe_moment(schedules.next_edge(windows, now)),
         used=vector(status.used),
         in_share=vector(status.in_share),
@@ -112,8 +112,8 @@ def _policy(status: PolicyStatus, now: Instant) -> PolicyView:
     )
 
 
-def _in_force(record: Declared[Policy]) -> InForceView:
-    policy = schedules.in_force(record)
+def _in_force(record: Declared[Policy], now: Instant) -> InForceView:
+    policy = schedules.in_force(record, now)
     return InForceView(
         window=schedules.open_in(record.note),
         priority=policy.priority,

@@ -11,13 +11,15 @@ from fairpool.app import schedules
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared
 from fairpool.app.schedules import Window
-from fairpool.app.use_cases import policies, pools, profiles, stacks
+from fairpool.app.use_cases import policies, pools, profiles, requests, stacks
 from fairpool.app.use_cases.policies import PolicyChange
 from fairpool.app.use_cases.pools import PoolChange
 from fairpool.core.amounts import vector
 from fairpool.core.errors import InvalidInput, InvalidRules
+from fairpool.core.explain import explain
 from fairpool.core.ids import SECOND, Instant, ProfileId
 from fairpool.core.policies import Policy, Profile
+from fairpool.core.reasons import Code
 from fairpool.testing import ManualClock
 from tests.unit.app.office import Office, policy, same_as_stored
 
@@ -123,6 +125,37 @@ def test_what_one_policy_gives_up_another_gets_at_the_same_moment(office: Office
     assert (reserved(office, day), reserved(office, night)) == (0, 8)
     skip(office, 12 * HOUR)
     assert (reserved(office, day), reserved(office, night)) == (8, 0)
+
+
+# ---- what only another time allows -----------------------------------------------------------------------------------
+
+
+def test_what_only_the_night_allows_waits_for_it_and_says_when_it_comes(office: Office) -> None:
+    """S16: the largest numbers of all windows decide what can never run."""
+    attach(office, "team:red", {}, window(limit={"gpu": 6}), limit=vector({"gpu": 2}))
+    waits, never = office.submit("team:red", 4, lease_s=LONG), office.submit("team:red", 7)
+    assert [reason.code for reason in never.state.reasons] == [Code.EXCEEDS_POLICY_LIMIT]
+    told = office.ask(lambda memory, now: explain(memory.world, waits.id, now))
+    assert [(fact.code, fact.limit, fact.possible, fact.opens_at) for fact in told.reasons] == [
+        (Code.WAITS_FOR_WINDOW, 2_000, 6_000, NOON + 8 * HOUR * SECOND)
+    ]
+    after = office.restarted()
+    assert after.status(waits.id) == "queued"
+    skip(after, 8 * HOUR)
+    assert after.status(waits.id) == "allocated"
+
+
+def test_who_waits_for_the_next_night_waits_through_the_day(office: Office) -> None:
+    attach(office, "team:red", {}, window(limit={"gpu": 6}), limit=vector({"gpu": 2}))
+    skip(office, 9 * HOUR)
+    first = office.submit("team:red", 6, lease_s=3 * LONG)
+    second = office.submit("team:red", 6, lease_s=3 * LONG)
+    skip(office, 10 * HOUR)
+    assert (office.status(first.id), office.status(second.id)) == ("allocated", "queued")
+    office.do(requests.release, first.id)
+    assert office.status(second.id) == "queued"
+    skip(office, 14 * HOUR)
+    assert office.status(second.id) == "allocated"
 
 
 # ---- what becomes of work --------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def rename(tx: Transaction, old: Subject, new: Subject) -> None:
         replace(each, subjects=tuple(dict.fromkeys(new if subject == old else subject for subject in each.subjects)))
         for each in asked
     ]
-    in_force = [schedules.in_force(replace(policy, spec=renamed[policy.id])) for policy in speaking]
+    in_force = [schedules.in_force(replace(policy, spec=renamed[policy.id]), tx.now) for policy in speaking]
     _redirect(tx, [ev.PolicySet(policy=policy) for policy in in_force], redirected)
     for policy in speaking:
         name = policy.name.removesuffix(str(old)) + str(new)

@@ -77,7 +77,7 @@ def attach(
     )
     if dry_run:
         return lambda: trial
-    tx.apply(ev.PolicySet(policy=schedules.in_force(trial)))
+    tx.apply(ev.PolicySet(policy=schedules.in_force(trial, tx.now)))
     record = created(tx, Kind.POLICY, policy.id, name, policy, note=note, shown=shown(policy, note))
     return lambda: record
 
@@ -104,7 +104,7 @@ def update(
     trial = replace(old, spec=policy, name=name, note=note)
     if dry_run:
         return lambda: trial
-    tx.apply(ev.PolicySet(policy=schedules.in_force(trial)))
+    tx.apply(ev.PolicySet(policy=schedules.in_force(trial, tx.now)))
     before, after = shown(old.spec, old.note), shown(policy, note)
     record = changed(tx, old, policy, name=name, note=note, before=before, after=after)
     return lambda: record

@@ -78,7 +78,7 @@ def _turned(old: Declared[Policy], now: Instant) -> Declared[Policy]:
 def _put_in_force(tx: Transaction, turned: list[Declared[Policy]]) -> None:
     """All together, so that one may give up what another gets; each by itself where together they do not fit."""
     try:
-        tx.apply(ev.Together(events=tuple(ev.PolicySet(policy=schedules.in_force(new)) for new in turned)))
+        tx.apply(ev.Together(events=tuple(ev.PolicySet(policy=schedules.in_force(new, tx.now)) for new in turned)))
     except InvalidRules as error:
         if len(turned) > 1:
             for new in turned:
@@ -96,7 +96,7 @@ def _put_in_force(tx: Transaction, turned: list[Declared[Policy]]) -> None:
 def _write_down(tx: Transaction, new: Declared[Policy]) -> None:
     old = tx.memory.policy(new.id)
     windows, place = schedules.windows_in(new.note), schedules.open_in(new.note)
-    before, after = _numbers(schedules.in_force(old)), _numbers(schedules.in_force(new))
+    before, after = _numbers(schedules.in_force(old, tx.now)), _numbers(schedules.in_force(new, tx.now))
     different = [key for key in before if before[key] != after[key]]
     tx.put(new)  # what is declared stays, and so does its version
     tx.note(
