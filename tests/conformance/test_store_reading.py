@@ -10,7 +10,7 @@ import pytest
 from fairpool.app.ports import Store
 from fairpool.app.records import HistoryQuery, Kind, RequestQuery, RunQuery, RunStatus, State
 from fairpool.core.amounts import vector
-from fairpool.core.ids import Instant, RequestId
+from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.requests import Demand, Status
 from tests.conformance.store_samples import (
     BLUE,
@@ -71,6 +71,16 @@ def busy(on: Trial) -> Store:
     )
     on.commit(updated=((RequestId("red-done"), ended(done, Status.RELEASED)),))
     return on.store
+
+
+def test_a_request_may_go_to_every_pool_of_a_policy(on: Trial) -> None:
+    wide = policy(RED, also=(PoolId("pool-cloud"),))
+    on.commit(put=(pool(), pool("cloud"), pool("third"), wide), inserted=(request("waits"),))
+    assert [ids(on.store, pool=name) for name in ("pool-shared", "pool-cloud", "pool-third")] == [
+        ["waits"],
+        ["waits"],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,39 @@ def test_a_pool_that_policies_speak_of_cannot_go_alone(on: Trial) -> None:
         on.commit(drop=((Kind.STACK, "never was"),))
 
 
+WIDE = policy(RED, also=(PoolId("pool-c"), PoolId("pool-b")))
+
+
+def test_a_policy_over_several_pools_keeps_them_in_its_order(on: Trial) -> None:
+    on.commit(put=(pool(), pool("b"), pool("c"), WIDE, policy(BLUE)))
+    assert WIDE in on.reopened().load().declared
+    assert WIDE.spec in on.reopened().load().snapshot.policies
+    narrower = changed(WIDE, also=(PoolId("pool-b"),))
+    on.commit(put=(narrower,))
+    assert narrower in on.reopened().load().declared
+
+
+def test_a_policy_over_several_pools_needs_all_of_them(on: Trial) -> None:
+    on.commit(put=(pool(), pool("b"), pool("c")))
+    with pytest.raises(MissingReference):
+        on.commit(put=(changed(WIDE, also=(PoolId("no-such-pool"),)),))
+    on.commit(put=(WIDE,))
+    with pytest.raises(MissingReference):
+        on.commit(drop=((Kind.POOL, "pool-c"),))
+    on.commit(drop=((Kind.POLICY, WIDE.id), (Kind.POOL, "pool-c")))
+
+
+@pytest.mark.parametrize("gone", ["pool-shared", "pool-b", "pool-c"])
+def test_a_pool_goes_in_one_batch_with_the_policies_that_are_taken_out_of_it(on: Trial, gone: str) -> None:
+    on.commit(put=(pool(), pool("b"), pool("c"), WIDE, policy(BLUE, of="pool-b")))
+    narrower = WIDE.spec.without(PoolId(gone))
+    assert narrower is not None
+    drop = ((Kind.POOL, gone), *(((Kind.POLICY, "policy-blue-pool-b"),) if gone == "pool-b" else ()))
+    on.commit(put=(changed(WIDE, pool=narrower.pool, also=narrower.also),), drop=drop)
+    (found,) = [one for one in on.reopened().load().declared if one.id == WIDE.id]
+    assert found.spec == narrower
+
+
 def test_a_node_belongs_to_one_pool_and_moves_in_one_batch(on: Trial) -> None:
     a, b = pool("a", nodes=(node("n1"), node("n2"))), pool("b", nodes=(node("n3"),))
     on.commit(put=(a, b))

@@ -53,6 +53,29 @@ def test_a_request_is_granted_held_and_released(call: Caller, pool: str) -> None
     assert [entry["what"] for entry in history] == ["released", "allocated", "queued"]
 
 
+def test_a_policy_over_several_pools_is_attached_shown_moved_and_told_of(call: Caller, pool: str) -> None:
+    other = f"{pool}-b"
+    call.ok("POST", "/pools", {"name": other, "capacity": {"gpu": 4}})
+    body = {"pool": other, "also": [pool], "subject": "team:wide", "limit": {"gpu": 5}, "grace_s": 60}
+    made = call.ok("POST", "/policies", body)
+    assert (made["pool"], made["also"]) == (other, [pool])
+    refused = call("POST", "/policies", {**body, "subject": "team:twice", "also": [other]})
+    assert (refused.status, refused.json["errors"][0]["field"]) == (422, "also")
+    held = [call.ok("POST", "/requests", ask("", gpus, "wide")) for gpus in (4, 1)]
+    assert [one["allocation"]["pool"] for one in held] == [other, pool]
+    waits = call.ok("POST", "/requests", ask("", 1, "wide"))
+    told = call.ok("GET", f"/requests/{waits['id']}/explain")
+    assert f"limit of 5 gpu on pools {other} and {pool} together" in told["summary"]
+    assert call.ok("GET", f"/policies/{made['id']}")["used"]["gpu"] == 5
+    listed = call.ok("GET", f"/policies?pool={pool}&subject=team:wide")["items"]
+    assert [one["id"] for one in listed] == [made["id"]]
+    moved = call.ok("PATCH", f"/policies/{made['id']}", {"also": [], "limit": {}})
+    assert (moved["also"], moved["used"]["gpu"]) == ([], 4)  # what runs in the other pool counts no more
+    for one in (*held, waits):
+        call("POST", f"/requests/{one['id']}/release")
+    call.ok("DELETE", f"/pools/{other}?on_work=let-go")
+
+
 def test_amounts_keep_their_digits_all_the_way(call: Caller, pool: str) -> None:
     made = call("POST", "/requests", ask(pool, 0.25))
     assert b'"gpu":0.25' in made.body

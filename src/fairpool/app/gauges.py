@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fairpool.app.memory import Memory
-from fairpool.app.queries import borrowed, live_requests
+from fairpool.app.queries import borrowed, borrowed_here, live_requests
 from fairpool.app.records import Kind
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import SECOND, Instant, PoolId
@@ -77,7 +77,7 @@ def gauges(memory: Memory, now: Instant) -> Gauges:
         books = memory.world.books[PoolId(pool.id)]
         found = _policies(memory, books)
         policies += found
-        pools.append(_pool(memory, books, found))
+        pools.append(_pool(memory, books))
     return Gauges(
         queued=queued,
         active=active,
@@ -87,32 +87,40 @@ def gauges(memory: Memory, now: Instant) -> Gauges:
     )
 
 
-def _pool(memory: Memory, books: PoolBooks, policies: list[PolicyGauge]) -> PoolGauge:
+def _pool(memory: Memory, books: PoolBooks) -> PoolGauge:
     keys = books.capacity
+    policies = [policy for policy in books.policies.values() if not policy.retired]
+    reserved = [policy.reserved for policy in policies if not policy.policy.also]
+    beyond = [borrowed_here(policy) for policy in policies]
     return PoolGauge(
         name=books.pool.name,
         capacity=dict(keys),
         used={key: value for key, value in memory.world.usage(books.pool.id).items() if key in keys},
         free=memory.world.free(books.pool.id),
-        reserved={key: sum(policy.reserved.get(key, 0) for policy in policies) for key in keys},
-        borrowed={key: sum(policy.borrowed.get(key, 0) for policy in policies) for key in keys},
+        reserved={key: sum(each.get(key, 0) for each in reserved) for key in keys},
+        borrowed={key: sum(each.get(key, 0) for each in beyond) for key in keys},
         nodes=Counter(node.state.value for node in books.pool.nodes),
     )
 
 
 def _policies(memory: Memory, books: PoolBooks) -> list[PolicyGauge]:
-    return [
-        PolicyGauge(
-            pool=books.pool.name,
-            subject=memory.subject_of(policy.id),
-            used={key: value for key, value in books.policies[policy.spec.id].used_now.items() if key in books.bounded},
-            reserved=dict(books.policies[policy.spec.id].reserved),
-            borrowed={
-                key: value for key, value in borrowed(books.policies[policy.spec.id]).items() if key in books.bounded
-            },
+    """Each policy once: one that spans several pools is counted over all of them, under its first."""
+    found = []
+    for declared in memory.policies_of(books.pool.id):
+        if declared.spec.pool != books.pool.id:
+            continue
+        policy = books.policies[declared.spec.id]
+        keys = policy.account.bounded
+        found.append(
+            PolicyGauge(
+                pool=",".join(memory.pool_name(pool) for pool in declared.spec.pools),
+                subject=memory.subject_of(declared.id),
+                used={key: value for key, value in policy.used_now.items() if key in keys},
+                reserved=dict(policy.reserved),
+                borrowed={key: value for key, value in borrowed(policy).items() if key in keys},
+            )
         )
-        for policy in memory.policies_of(books.pool.id)
-    ]
+    return found
 
 
 def _queues(memory: Memory, now: Instant) -> Iterator[QueueGauge]:

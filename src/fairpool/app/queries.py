@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fairpool.app.memory import Memory
@@ -14,6 +14,7 @@ from fairpool.core.books import PoolBooks
 from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Node, Pool, PoolState
+from fairpool.core.requests import Allocation
 from fairpool.core.waiting import RequestClass
 
 
@@ -46,7 +47,8 @@ class PoolStatus:
     """A pool as it is now.
 
     state: ``active``, ``draining``, ``degraded`` (S6) or ``over capacity`` (S9). Amounts name every key that the pool
-    meters, those with nothing in them too.
+    meters, those with nothing in them too. reserved: by the policies of this pool alone; what is reserved over several
+    pools together is nowhere in particular.
     """
 
     declared: Declared[Pool]
@@ -75,6 +77,7 @@ def pool_status(memory: Memory, now: Instant, ref: str) -> PoolStatus:
     policies = tuple(_policy_status(memory, books, policy) for policy in memory.policies_of(declared.spec.id))
     queued, active = count_work_of(memory, declared.spec.id)
     used = memory.world.usage(declared.spec.id)
+    in_force = [each for each in books.policies.values() if not each.retired]
     return PoolStatus(
         declared=declared,
         state=_state(books),
@@ -82,8 +85,8 @@ def pool_status(memory: Memory, now: Instant, ref: str) -> PoolStatus:
         nominal=books.nominal,
         used=used,
         free=memory.world.free(declared.spec.id),
-        reserved=_sums(books, [books.policies[policy.declared.spec.id].policy.reserved for policy in policies]),
-        borrowed=_sums(books, [policy.borrowed for policy in policies]),
+        reserved=_sums(books, [each.policy.reserved for each in in_force if not each.policy.also]),
+        borrowed=_sums(books, [of(borrowed_here(each)) for each in in_force]),
         queued=queued,
         active=active,
         nodes=_nodes(books),
@@ -137,11 +140,22 @@ def borrowed(policy: PolicyBooks) -> dict[str, int]:
     """What a policy uses beyond its reservation (S20), in all of its pools, by key."""
     if policy.account.is_inside_reservation_now():
         return {}  # the usual case, without going through all that it holds
-    beyond: dict[str, int] = {}
-    for allocation in policy.account.borrowing():
+    return _sum_of(policy.account.borrowing())
+
+
+def borrowed_here(policy: PolicyBooks) -> dict[str, int]:
+    """What of that lies in one pool."""
+    if policy.account.is_inside_reservation_now():
+        return {}
+    return _sum_of(held for held in policy.account.borrowing() if held.pool == policy.pool)
+
+
+def _sum_of(allocations: Iterable[Allocation]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for allocation in allocations:
         for key, value in allocation.request.demand.total:
-            beyond[key] = beyond.get(key, 0) + value
-    return beyond
+            sums[key] = sums.get(key, 0) + value
+    return sums
 
 
 def _state(books: PoolBooks) -> str:

@@ -31,7 +31,7 @@ IN_SHARE, BORROWED, FREE, RESERVED = "green", "yellow", "bright_black", "cyan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What is shown. policies: by pool id. why: of the first waiting requests, in a sentence."""
+    """What is shown. policies: by pool name. why: of the first waiting requests, in a sentence."""
 
     url: str
     pools: Sequence[PoolView]
@@ -54,7 +54,8 @@ def gather(client: Client) -> Sight:
             why[request.id] = ""  # it may have started in between
     policies: dict[str, list[PolicyView]] = {}
     for policy in client.policies():
-        policies.setdefault(policy.pool_id, []).append(policy)
+        for pool in (policy.pool, *policy.also):
+            policies.setdefault(pool, []).append(policy)
     return Sight(
         url=client.url,
         policies=policies,
@@ -75,7 +76,7 @@ def frame(sight: Sight, width: int) -> RenderableType:
     if not sight.pools:
         parts.append(Text("no pools yet: fairpool pool create NAME --capacity '{\"gpu\": 8}'", style="dim"))
     for pool in sight.pools:
-        parts += [Text(), _pool(pool, sight.policies.get(pool.id, []), width)]
+        parts += [Text(), _pool(pool, sight.policies.get(pool.name, []), width)]
     if sight.running:
         parts += [Text(), _running(sight.running)]
     if sight.waiting:
@@ -100,7 +101,8 @@ def _pool(pool: PoolView, policies: Sequence[PolicyView], width: int) -> Rendera
         total = Decimal(pool.capacity[key])
         borrowed = Decimal(pool.borrowed.get(key, 0))
         used = Decimal(pool.used.get(key, 0))
-        unused = max(Decimal(0), sum((_unused(policy, key) for policy in policies), Decimal(0)))
+        alone = (policy for policy in policies if not policy.also)  # over several it is nowhere in particular
+        unused = max(Decimal(0), sum((_unused(policy, key) for policy in alone), Decimal(0)))
         bar = _bar(total, used - borrowed, borrowed, min(unused, max(total - used, Decimal(0))), bar_width)
         table.add_row(Text(f"{pool.name} {key}", style="bold"), f"{render.number(used)}/{render.number(total)}", bar)
         for policy in policies:
@@ -108,7 +110,8 @@ def _pool(pool: PoolView, policies: Sequence[PolicyView], width: int) -> Rendera
             beyond = Decimal(policy.borrowed.get(key, 0))
             row = _bar(total, theirs - beyond, beyond, _unused(policy, key), bar_width)
             told = f"{render.number(theirs)}/{render.number(policy.reserved.get(key, 0))}"
-            table.add_row(Text(f"  {policy.subject}", style="dim"), Text(told, style="dim"), row)
+            whose = f"  {policy.subject}" + (f" ({', '.join((policy.pool, *policy.also))})" if policy.also else "")
+            table.add_row(Text(whose, style="dim"), Text(told, style="dim"), row)
     state = "" if pool.state == "active" else f"  {pool.state.upper()}"
     return Group(Text(state, style="bold red"), table) if state else table
 

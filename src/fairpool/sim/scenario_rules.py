@@ -15,6 +15,7 @@ POOL_FIELDS = ("capacity", "nodes", "ordering", "backfill", "placement", "max_by
 NODE_FIELDS = ("capacity", "state", "gpu_type", "labels")
 POLICY_FIELDS = (
     "pool",
+    "also",
     "pools",
     "subject",
     "priority",
@@ -158,12 +159,15 @@ def _possible(item: Item) -> Possible:
 
 
 def read_pools(item: Item, found: dict[str, Item], names: Names) -> tuple[str, ...]:
-    """The pools of a policy: ``pool: a`` or ``pools: [a, b]``, which count together."""
-    if "pools" in found and "pool" in found:
-        raise found["pools"].wrong("a policy has either 'pool' or 'pools'")
+    """The pools of a policy: ``pool: a``, and ``also: [b]`` for further ones, or ``pools: [a, b]``."""
+    if "pools" in found and ("pool" in found or "also" in found):
+        raise found["pools"].wrong("a policy has either 'pool', and 'also', or 'pools'")
     if "pools" not in found and "pool" not in found:
         raise item.wrong("'pool' is missing")
-    given = found["pools"].one_or_more() if "pools" in found else [found["pool"]]
+    if "pools" in found:
+        given = found["pools"].one_or_more()
+    else:
+        given = [found["pool"], *(found["also"].one_or_more() if "also" in found else ())]
     pools = tuple(each.known("pool", names.pools) for each in given)
     if not pools:
         raise found["pools"].wrong("a policy has one pool at least")

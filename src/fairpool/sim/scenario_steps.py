@@ -141,7 +141,7 @@ def _set_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
 def _drop_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
     found: list[tuple[Action, Item]] = []
     for each in item.one_or_more():
-        key = _policy_of(each, each.fields(("pool", "pools", "subject"), required=("subject",)), names)
+        key = _policy_of(each, each.fields(("pool", "also", "pools", "subject"), required=("subject",)), names)
         found.append((DropPolicy(policy=names.policies[key]), each))
     return found
 
@@ -149,7 +149,7 @@ def _drop_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
 def _give_policy(item: Item, names: Names) -> list[tuple[Action, Item]]:
     found: list[tuple[Action, Item]] = []
     for each in item.one_or_more():
-        fields = each.fields(("pool", "pools", "subject", "to"), required=("subject", "to"))
+        fields = each.fields(("pool", "also", "pools", "subject", "to"), required=("subject", "to"))
         key, to = _policy_of(each, fields, names), read_subject(fields["to"])
         policy = names.policies[key[0], to] = names.policies.pop(key)
         found.append((GivePolicy(policy=policy, to=to), each))

@@ -17,8 +17,8 @@ from fairpool.app.use_cases.declaring import changed, check_known, check_version
 from fairpool.app.use_cases.windows import check_ahead
 from fairpool.core import events as ev
 from fairpool.core.amounts import Amounts, plain, plain_vector
-from fairpool.core.errors import InvalidInput
-from fairpool.core.ids import PolicyId
+from fairpool.core.errors import InvalidInput, InvalidRules
+from fairpool.core.ids import PolicyId, PoolId
 from fairpool.core.policies import Policy, Subject
 
 PolicyRecord = Declared[Policy]
@@ -66,7 +66,7 @@ def attach(
     """
     target = tx.memory.pool(pool)
     name = f"{target.name}/{policy.subject}"
-    further = tuple(tx.memory.pool(ref).spec.id for ref in also)
+    further = _further(tx.memory, target.spec.id, also)
     policy = replace(policy, id=PolicyId(tx.ids.new(Kind.POLICY)), pool=target.spec.id, also=further)
     _check_subject(tx.memory, policy)
     check_known(tx.memory, Kind.PROFILE, policy.profiles or ())
@@ -91,7 +91,7 @@ def update(
     pick = {name: value for name in _FIELDS if (value := getattr(change, name)) is not None}
     policy = replace(old.spec, **pick)
     if change.also is not None:
-        policy = replace(policy, also=tuple(tx.memory.pool(ref).spec.id for ref in change.also))
+        policy = replace(policy, also=_further(tx.memory, policy.pool, change.also))
     if change.all_profiles:
         policy = replace(policy, profiles=None)
     name = f"{tx.memory.pool_name(policy.pool)}/{policy.subject}"
@@ -108,6 +108,19 @@ def update(
     before, after = shown(old.spec, old.note), shown(policy, note)
     record = changed(tx, old, policy, name=name, note=note, before=before, after=after)
     return lambda: record
+
+
+def _further(memory: Memory, pool: PoolId, refs: Sequence[str]) -> tuple[PoolId, ...]:
+    """The further pools of a policy. Raises NotFound, Ambiguous, InvalidRules where one is named twice."""
+    named = [pool]
+    for ref in refs:
+        found = memory.pool(ref)
+        if found.spec.id in named:
+            raise InvalidRules(
+                f"pool {found.name!r} is named twice", field="also", value=ref, possible="each pool once"
+            )
+        named.append(found.spec.id)
+    return tuple(named[1:])
 
 
 def _check_subject(memory: Memory, policy: Policy) -> None:

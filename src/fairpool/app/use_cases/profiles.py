@@ -111,7 +111,7 @@ def _rename(tx: Transaction, old: str, profile: Profile) -> None:
         )
         for policy in offering
     }
-    in_force = [schedules.in_force(replace(policy, spec=renamed[policy.id])) for policy in offering]
+    in_force = [schedules.in_force(replace(policy, spec=renamed[policy.id]), tx.now) for policy in offering]
     asking = [record.request for record in tx.memory.live.values() if record.request.profile == old]
     redirected = [replace(request, profile=profile.name) for request in asking]
     tx.apply(

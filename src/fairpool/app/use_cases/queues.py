@@ -147,7 +147,7 @@ def _queue(memory: Memory, subject: Subject, profile: Declared[Profile]) -> Queu
         Place(
             pool=books.pool.name,
             policy=policy,
-            used=of({key: value for key, value in books.policies[policy.id].used_now.items() if value}),
+            used=of({key: value for key, value in books.policies[policy.id].here.items() if value}),
             never=never,
             components=tuple(sorted(books.pool.components)),
         )

@@ -65,17 +65,24 @@ def _rights(function: click.decorators.FC) -> click.decorators.FC:
 
 
 @policy.command("attach")
-@click.argument("pool")
+@click.argument("pool", metavar="POOL[,POOL…]")
 @click.argument("subject")
 @_rights
 @dry_run
 @printed
 @connected
 def attach(client: Client, pool: str, subject: str, style: Style, *, dry_run: bool, **rights: object) -> None:
-    """Let SUBJECT use POOL. SUBJECT: team:NAME, user:NAME, service-account:NAME or a component's name."""
+    """Let SUBJECT use POOL. SUBJECT: team:NAME, user:NAME, service-account:NAME or a component's name.
+
+    With several pools (onprem,cloud) what is reserved and allowed counts over them together; the first is preferred.
+    """
     from fairpool.wire.policies import PolicyCreate
 
-    made = client.attach_policy(body(PolicyCreate, pool=pool, subject=subject, **_said(rights)), dry_run=dry_run)
+    said = _said(rights)
+    first, *further = [name for each in pool.split(",") if (name := each.strip())] or [pool]
+    if further:
+        said["also"] = [*further, *(rights["also"] or ())]  # type: ignore[misc]
+    made = client.attach_policy(body(PolicyCreate, pool=first, subject=subject, **said), dry_run=dry_run)
     _told(made, "would be attached" if dry_run else "attached", style)
 
 
