@@ -60,7 +60,7 @@ class WrongSetting(ValueError):
 class Settings:
     """What a server process goes by.
 
-    database_url: SQLAlchemy's; the data folder's SQLite file where it is left out.
+    database_url: ``sqlite:///…`` or ``postgresql://…``; the data folder's SQLite file where it is left out.
     port: 0 for any free one. hosts: names besides the loopback ones by which the server may be called.
     advertise: the URL at which the other servers of the same database find this one; "" for where it listens.
     token_file: the file of the installation's own token, which all servers of one database must share; the data
