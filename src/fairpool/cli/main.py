@@ -39,7 +39,7 @@ COMMANDS = {
     "history": ("history", "history", "who changed which rules and rights, when, from where"),
     "schema": ("schema", "schema", "JSON Schemas of these files, for editors"),
     "server": ("server", "server", "the local server: start, stop, status"),
-    "db": ("db", "db", "its database: migrate, check, backup"),
+    "db": ("db", "db", "its database: migrate, check, backup, restore"),
     "doctor": ("doctor", "doctor", "what is set, where from, and whether it works"),
     "context": ("context", "context", "which server is used, and use another one"),
     "login": ("login", "login", "sign in at a server"),
