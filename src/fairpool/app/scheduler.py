@@ -1,22 +1,20 @@
-"""The loop that decides and remembers: take what has arrived, apply it, plan, commit, and only then tell anyone.
+"""One round of deciding and remembering: take what has arrived, apply it, plan, commit, and only then tell anyone.
 
-`Scheduler.cycle` is one round, synchronous and deterministic, for tests and the simulator. `SchedulerLoop` is the
-thread that runs rounds. What arrives while a round commits makes up the next one, so many submissions share a commit.
+`Scheduler.cycle` is synchronous and deterministic; tests and the simulator call it as the server's thread does
+(`scheduler_loop`).
 """
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from fairpool.app.errors import AppError, NotLeading, Overloaded
-from fairpool.app.leading import FOLLOW_EVERY_S, Heartbeat, Leading
+from fairpool.app.errors import AppError, NotLeading
+from fairpool.app.leading import FOLLOW_EVERY_S, Leading
 from fairpool.app.memory import Memory
 from fairpool.app.metering import Meter, Tally, Unmetered
 from fairpool.app.ports import Clock, IdSource, Notifier, Store
@@ -41,15 +39,6 @@ from fairpool.core.requests import Status
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-GATHER_S = 0.002
-"""How long a round waits for as many calls as the last one had."""
-
-MAX_WAITING = 20_000
-"""Commands that may wait for the next round; more are refused, so that memory and waiting times stay bounded."""
-
-MAX_BATCH = 2_000
-"""Commands in one round: enough to share a commit, few enough that nobody waits long for it."""
 
 MAX_DECISIONS = 100
 """Decisions in one round; only grace periods of zero seconds need more than two."""
@@ -292,114 +281,6 @@ class Scheduler:
         first = last - len(batch.changes) + 1
         memory.history_seq = last
         return [HistoryEntry(seq=first + at, change=change) for at, change in enumerate(batch.changes)]
-
-
-class SchedulerLoop:
-    """The scheduler's thread, and the one that keeps its lease alive meanwhile.
-
-    opening: commands that whoever begins to lead runs first.
-    """
-
-    def __init__(self, scheduler: Scheduler, clock: Clock, *, opening: Sequence[Command[Any]] = ()) -> None:
-        self._scheduler = scheduler
-        self._clock = clock
-        self._opening = tuple(opening)
-        self._opened: int | None = None  # the leadership whose opening is done
-        self._waiting: deque[Work[Any]] = deque()
-        self._condition = threading.Condition()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="fairpool-scheduler", daemon=True)
-        self._heartbeat = Heartbeat(scheduler.leading, clock)
-
-    def start(self) -> None:
-        """Begin to decide, or to follow who does; returns after the first round, so that what follows finds a ready
-        server. Raises what the store raises when it cannot be loaded."""
-        self._scheduler.lead()
-        self._scheduler.cycle([])
-        for done in self._open():
-            done.result()
-        self._heartbeat.start()
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Finish what has arrived, give the leadership back, and end."""
-        with self._condition:
-            self._stopping = True
-            self._condition.notify()
-        self._thread.join()
-        self._heartbeat.stop()
-        self._scheduler.resign()
-
-    @property
-    def is_leading(self) -> bool:
-        """Whether this process is the scheduler."""
-        return self._scheduler.is_leading
-
-    @property
-    def waiting(self) -> int:
-        """How many calls wait for the next round."""
-        return len(self._waiting)
-
-    @property
-    def leader_address(self) -> str:
-        """Where the scheduler takes calls, as was last seen; "" while there is none, or where it does not say."""
-        leader = self._scheduler.leading.leader
-        return leader.address if leader is not None else ""
-
-    def do(self, actor: str, command: Command[Result], source: str = "") -> Future[Result]:
-        """Have a command run in the next round; the future is answered once it is committed."""
-        return self._enqueue(Work(Future(), actor=actor, source=source, command=command))
-
-    def ask(self, ask: Ask[Result]) -> Future[Result]:
-        """Have something looked up between rounds."""
-        return self._enqueue(Work(Future(), ask=ask))
-
-    def _enqueue(self, work: Work[Result]) -> Future[Result]:
-        with self._condition:
-            if self._stopping:
-                work.future.set_exception(NotLeading("the server is stopping: ask again in a moment"))
-            elif len(self._waiting) >= MAX_WAITING:
-                work.future.set_exception(Overloaded(f"{len(self._waiting)} calls are waiting: ask again in a moment"))
-            else:
-                self._waiting.append(work)
-                self._condition.notify()
-        return work.future
-
-    def _run(self) -> None:
-        last = 0
-        while True:
-            with self._condition:
-                while not self._waiting and not self._stopping:
-                    timeout_s = self._idle_s()
-                    if timeout_s <= 0 or not self._condition.wait(timeout_s):
-                        break
-                if self._stopping and not self._waiting:
-                    return
-                self._gather(last)
-                last = len(self._waiting)
-                batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
-            self._scheduler.cycle(batch)
-            self._open()
-
-    def _open(self) -> list[Future[Any]]:
-        """Run the opening commands where this process has begun to lead."""
-        token = self._scheduler.leading.token
-        if token is None or token == self._opened or not self._opening:
-            return []
-        work: list[Work[Any]] = [Work(Future(), actor="system", command=command) for command in self._opening]
-        self._scheduler.cycle(work)
-        if all(item.future.exception() is None for item in work):
-            self._opened = token
-        return [item.future for item in work]
-
-    def _gather(self, expected: int) -> None:
-        """Those who were answered in the last round are about to call again: a round costs hardly more for them all."""
-        if 0 < len(self._waiting) < expected:
-            self._condition.wait_for(lambda: len(self._waiting) >= expected or self._stopping, GATHER_S)
-
-    def _idle_s(self) -> float:
-        wake_at = self._scheduler.wake_at
-        return 1.0 if wake_at is None else max(0.0, min(60.0, (wake_at - self._clock.now()) / SECOND))
 
 
 def _expire(transaction: Transaction, request: RequestId, *, cause: str, ended_by: str) -> None:

@@ -18,7 +18,8 @@ from starlette.types import ASGIApp
 from fairpool.app.leading import LONE_TTL_S, Leading
 from fairpool.app.ports import Clock, Store
 from fairpool.app.records import DEFAULT_WORKSPACE, HistoryEntry, RequestQuery, RunQuery, RunStatus
-from fairpool.app.scheduler import Scheduler, SchedulerLoop
+from fairpool.app.scheduler import Scheduler
+from fairpool.app.scheduler_loop import SchedulerLoop
 from fairpool.app.store_errors import StoreError
 from fairpool.app.use_cases import stacks, tokens
 from fairpool.bootstrap.sealing import WrongKey, sealer_of

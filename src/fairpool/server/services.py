@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairpool.app.ports import Clock, Reader, Sealer
-from fairpool.app.scheduler import SchedulerLoop
+from fairpool.app.scheduler_loop import SchedulerLoop
 from fairpool.app.use_cases.vaults import Keyless
 from fairpool.core.ids import Instant
 from fairpool.server.bridge import Bridge

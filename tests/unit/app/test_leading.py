@@ -10,7 +10,7 @@ import pytest
 
 from fairpool.app.errors import NotLeading
 from fairpool.app.leading import FOLLOW_EVERY_S, LEADER_TTL_S, Heartbeat, Leading
-from fairpool.app.scheduler import SchedulerLoop
+from fairpool.app.scheduler_loop import SchedulerLoop
 from fairpool.app.store_errors import StaleLeader, StoreFull, StoreUnavailable
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import requests

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from fairpool.app import scheduler as scheduling
+from fairpool.app import scheduler_loop as running
 from fairpool.app.errors import NotFound, NotLeading, Overloaded
 from fairpool.app.records import Kind
-from fairpool.app.scheduler import SchedulerLoop, Work
+from fairpool.app.scheduler import Work
+from fairpool.app.scheduler_loop import SchedulerLoop
 from fairpool.app.store_errors import InvariantBroken, StaleLeader, StoreFull, StoreUnavailable
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import pools, requests, runs
@@ -244,7 +245,7 @@ def test_memory_is_always_what_the_store_would_give_back(seed: int) -> None:
 def test_the_loop_decides_by_itself_and_says_when_too_much_waits(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduling, "MAX_WAITING", 3)
+    monkeypatch.setattr(running, "MAX_WAITING", 3)
     loop = SchedulerLoop(office.scheduler, office.clock)
     waiting = [loop.do("alice", submit(ask())) for _ in range(5)]
     assert [type(future.exception()) for future in waiting if future.done()] == [Overloaded] * 2
@@ -272,7 +273,7 @@ def test_a_work_item_that_only_asks_changes_nothing_even_where_it_fails(office: 
 def test_a_round_waits_for_as_many_calls_as_the_last_one_had_and_a_stop_waits_for_nobody(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduling, "GATHER_S", 3600)
+    monkeypatch.setattr(running, "GATHER_S", 3600)
     loop = SchedulerLoop(office.scheduler, office.clock)
     together = [loop.do("alice", submit(ask())) for _ in range(2)]
     loop.start()

@@ -20,7 +20,7 @@ from typing import Final, cast
 from fairpool.app.errors import AppError
 from fairpool.app.ports import Clock, Reader, Sealer
 from fairpool.app.records import Kind, WebhookCursor, cursors_of
-from fairpool.app.scheduler import SchedulerLoop
+from fairpool.app.scheduler_loop import SchedulerLoop
 from fairpool.app.store_errors import StoreError
 from fairpool.app.use_cases.webhooks import Webhook, WebhookRecord, webhook_of
 from fairpool.server.metrics import Metrics

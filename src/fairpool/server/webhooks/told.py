@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from fairpool.app.errors import AppError, CannotOpen
 from fairpool.app.ports import Clock, Reader, Sealer
 from fairpool.app.records import HistoryEntry, HistoryQuery, Kind, RequestRecord, WebhookCursor
-from fairpool.app.scheduler import SchedulerLoop
+from fairpool.app.scheduler_loop import SchedulerLoop
 from fairpool.app.store_errors import StoreError
 from fairpool.app.transaction import SCHEDULER
 from fairpool.app.use_cases import webhooks
