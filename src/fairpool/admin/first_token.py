@@ -24,7 +24,7 @@ def make(runtime: Runtime) -> str | None:
     from fairpool.app.use_cases.bootstrap import first_admin
 
     try:
-        issued = runtime.services.loop.do("system", first_admin).result()
+        issued = runtime.services.workspaces.default.loop.do("system", first_admin).result()
     except NotLeading:
         return None  # there is another server already, which has seen to it
     return None if issued is None else issued.text.reveal()

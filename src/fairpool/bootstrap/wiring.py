@@ -37,6 +37,7 @@ from fairpool.server.oidc.settings import OidcSettings
 from fairpool.server.services import Services
 from fairpool.server.watching import Watch
 from fairpool.server.webhooks.telling import Teller
+from fairpool.server.workspaces import Workspace, Workspaces
 from fairpool.store.migrating import HEAD
 from fairpool.store.opening import open_store
 from fairpool.store.sql import SqlStore
@@ -77,7 +78,7 @@ class Wakes:
 
     def elsewhere(self, leader: str) -> None:
         """See `ports.Notifier`."""
-        self._forwarding.leader_changed(leader)
+        self._forwarding.leader_changed(DEFAULT_WORKSPACE, leader)
         self._watch.tell([])
 
 
@@ -135,8 +136,7 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
         except StoreError as error:
             raise CannotWire(error.message) from None
         services = Services(
-            loop=loop,
-            reader=store.reader,
+            workspaces=Workspaces(Workspace(loop=loop, reader=store.reader, watch=watch, teller=teller)),
             clock=clock,
             identities=identities,
             hosts=_hosts(settings, address, oidc),
@@ -148,12 +148,10 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
             database=settings.database_url.partition(":")[0],
             address=address,
             sign_ins=None if oidc is None else _sign_ins(oidc, token),
-            teller=teller,
             max_queued=settings.max_queued,
             checks=checks(store, loop, clock),
             doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,
-            watch=watch,
             forwarding=forwarding,
         )
         yield Runtime(app=create_app(services), services=services)

@@ -20,6 +20,7 @@ from fairpool.server.gate import Gate
 from fairpool.server.problems import Refused
 from fairpool.server.routes import ENDPOINTS
 from fairpool.server.services import Services
+from fairpool.server.workspaces import Workspace
 from fairpool.wire.problems import Slug
 from fairpool.wire.reading import nearest, shown
 from fairpool.wire.routes import API, ROUTES
@@ -71,8 +72,10 @@ class _ByMethod:
                 headers={"Allow": allowed},
             )
         name, endpoint = found
-        right = _right(name, endpoint, scope["fairpool.principal"])
-        call = Call(scope, receive, services=self._services, route=ROUTES[name], right=right)
+        principal = scope["fairpool.principal"]
+        right = _right(name, endpoint, principal)
+        workspace = _workspace(self._services, name, principal)
+        call = Call(scope, receive, services=self._services, workspace=workspace, route=ROUTES[name], right=right)
         call.check_query()
         response = await _answer(call, endpoint)
         await response(scope, receive, send)
@@ -94,10 +97,18 @@ def _right(route: str, endpoint: Endpoint, principal: Principal | None) -> Right
     return right
 
 
+def _workspace(services: Services, route: str, principal: Principal | None) -> Workspace:
+    """The workspace that a call is about: the caller's; where nobody is one yet, the one that they sign in to."""
+    if principal is not None:
+        return services.workspaces[principal.workspace]
+    if services.sign_ins is not None and route.startswith("sign_in_"):
+        return services.workspaces[services.sign_ins.settings.workspace]
+    return services.workspaces.default
+
+
 async def _answer(call: Call, endpoint: Endpoint) -> Response:
     """What this server answers, or the one that decides where the call needs that."""
-    services = call.services
-    if not endpoint.is_local and not services.loop.is_leading:
+    if not endpoint.is_local and not call.workspace.loop.is_leading:
         return await _forwarded(call)
     try:
         return await endpoint.handler(call)
@@ -112,9 +123,13 @@ async def _answer(call: Call, endpoint: Endpoint) -> Response:
 
 async def _forwarded(call: Call) -> Response:
     """What the server answers that decides."""
-    services, body = call.services, await call.payload()
-    return await services.forwarding.forward(
-        call.scope, body, leader=services.loop.leader_address, wait_s=call.wait_s if "wait_s" in call.route.query else 0
+    workspace, body = call.workspace, await call.payload()
+    return await call.services.forwarding.forward(
+        call.scope,
+        body,
+        workspace=workspace.name,
+        leader=workspace.loop.leader_address,
+        wait_s=call.wait_s if "wait_s" in call.route.query else 0,
     )
 
 

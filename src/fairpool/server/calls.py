@@ -27,6 +27,7 @@ from fairpool.wire.text import MalformedText, loads
 
 if TYPE_CHECKING:
     from fairpool.server.services import Services
+    from fairpool.server.workspaces import Workspace
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -44,10 +45,18 @@ class Call:
     """What a handler works with."""
 
     def __init__(
-        self, scope: Scope, receive: Receive, *, services: Services, route: Route, right: Right = Right.ALL
+        self,
+        scope: Scope,
+        receive: Receive,
+        *,
+        services: Services,
+        workspace: Workspace,
+        route: Route,
+        right: Right = Right.ALL,
     ) -> None:
         self._request = Request(scope, receive)
         self.services = services
+        self.workspace = workspace
         self.route = route
         self.right = right
         self.path: dict[str, str] = scope.get("path_params", {})

@@ -68,6 +68,6 @@ async def asked(call: Call, ask: Callable[[Memory, Instant], Result]) -> Result:
     the caller asks about one."""
     at = call.at if "at" in call.route.query else None
     if at is None:
-        return await answered(call, call.services.loop.ask(ask))
-    now = await answered(call, call.services.loop.ask(lambda memory, now: recalling.present(memory)))
+        return await answered(call, call.workspace.loop.ask(ask))
+    now = await answered(call, call.workspace.loop.ask(lambda memory, now: recalling.present(memory)))
     return await reading(call, lambda reader: ask(recalling.recall(now, reader, at), at))

@@ -61,7 +61,7 @@ class Forwarding:
         self._address = address
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._under_way: dict[asyncio.Timeout, str] = {}
+        self._under_way: dict[asyncio.Timeout, tuple[str, str]] = {}
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Say on which loop calls are answered."""
@@ -72,18 +72,19 @@ class Forwarding:
         if self._session is not None:
             await self._session.close()
 
-    def leader_changed(self, address: str) -> None:
-        """Give up the calls that another server was to answer: it may hang for as long as it likes. From any thread."""
+    def leader_changed(self, workspace: str, address: str) -> None:
+        """Give up the workspace's calls that another server was to answer: it may hang for as long as it likes. From
+        any thread."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._cut_off, address)
+            self._loop.call_soon_threadsafe(self._cut_off, workspace, address)
 
-    def _cut_off(self, address: str) -> None:
+    def _cut_off(self, workspace: str, address: str) -> None:
         now = asyncio.get_running_loop().time()
-        for limit, asked in self._under_way.items():
-            if asked != address:
+        for limit, (concerned, asked) in self._under_way.items():
+            if concerned == workspace and asked != address:
                 limit.reschedule(now)
 
-    async def forward(self, scope: Scope, body: bytes, *, leader: str, wait_s: float) -> Response:
+    async def forward(self, scope: Scope, body: bytes, *, workspace: str, leader: str, wait_s: float) -> Response:
         """What the server at `leader` answers. Raises Refused where there is none, or it cannot be reached.
 
         wait_s: for how long the caller lets itself be kept waiting.
@@ -94,7 +95,7 @@ class Forwarding:
             raise not_leading("no server decides at the moment")
         try:
             async with asyncio.timeout(_CONNECT_S + _ANSWER_S + wait_s) as limit:
-                self._under_way[limit] = leader
+                self._under_way[limit] = workspace, leader
                 try:
                     return await self._ask(scope, leader, body)
                 finally:

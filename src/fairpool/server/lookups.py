@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 async def acted(call: Call, command: Command[Found]) -> Found:
     """What a use case answers, run on behalf of the caller, once it is committed."""
-    return await answered(call, call.services.loop.do(call.principal.actor, command, call.source))
+    return await answered(call, call.workspace.loop.do(call.principal.actor, command, call.source))
 
 
 async def answered(call: Call, future: Future[Found]) -> Found:
@@ -30,7 +30,7 @@ async def answered(call: Call, future: Future[Found]) -> Found:
 
 async def reading(call: Call, read: Callable[[Reader], Found]) -> Found:
     """Run a reading on a thread of its own: the database may be slow, and others call meanwhile."""
-    return await asyncio.to_thread(read, call.services.reader)
+    return await asyncio.to_thread(read, call.workspace.reader)
 
 
 def one(kind: str, ref: str, matches: Sequence[Found], name: Callable[[Found], str]) -> Found:

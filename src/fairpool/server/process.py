@@ -84,11 +84,11 @@ class Process(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
-        self._services.watch.close()
+        self._services.workspaces.close()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to take calls, then say so."""
-        self._services.watch.attach(asyncio.get_running_loop())
+        self._services.workspaces.attach(asyncio.get_running_loop())
         self._services.forwarding.attach(asyncio.get_running_loop())
         await super().startup(sockets=sockets)
         if self.started:
@@ -98,7 +98,7 @@ class Process(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is under way, and let another server decide as soon as that is done."""
-        self._services.watch.close()
+        self._services.workspaces.close()
         if self._idle_watch is not None:
             self._idle_watch.cancel()
         handing_over = asyncio.create_task(self._hand_over())
@@ -110,7 +110,7 @@ class Process(uvicorn.Server):
         give_up_at = time.monotonic() + _HAND_OVER_S
         while self._services.metrics.under_way and time.monotonic() < give_up_at:  # noqa: ASYNC110 (nothing announces it)
             await asyncio.sleep(0.01)
-        await asyncio.to_thread(self._services.loop.stop)
+        await asyncio.to_thread(self._services.workspaces.hand_over)
 
     async def _stop_when_idle(self, idle_s: float) -> None:
         while True:

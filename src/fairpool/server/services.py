@@ -1,4 +1,4 @@
-"""What the handlers work with: the application's parts, put together by the bootstrap."""
+"""What an installation has for all of its workspaces: put together by the bootstrap."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairpool.app.ports import Clock, Reader, Sealer
-from fairpool.app.scheduler_loop import SchedulerLoop
+from fairpool.app.ports import Clock, Sealer
 from fairpool.app.use_cases.vaults import Keyless
 from fairpool.core.ids import Instant
 from fairpool.server.bridge import Bridge
@@ -15,8 +14,7 @@ from fairpool.server.forwarding import Forwarding
 from fairpool.server.identities import Identities
 from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
-from fairpool.server.watching import Watch
-from fairpool.server.webhooks.telling import Teller
+from fairpool.server.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from fairpool.server.oidc.flows import SignIns
@@ -24,20 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What the handlers work with.
+    """What the handlers work with, besides the workspace of their call.
 
-    loop: decides; reader: what is committed. hosts: names by which the server may be called; empty for any.
+    hosts: names by which the server may be called; empty for any.
     sealer: keeps the vaults' secrets. database: what kind of database it is, for people.
     max_queued: requests that one caller may have waiting; 0 for any number.
     has_work: whether anything is queued, allocated or running.
     sign_ins: sign-ins at the provider, None where none is set up.
-    teller: tells webhooks' receivers; None where nobody does.
     checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take long).
     forwarding: passes on what another server decides. address: where other servers find this one.
     """
 
-    loop: SchedulerLoop
-    reader: Reader
+    workspaces: Workspaces
     clock: Clock
     identities: Identities
     hosts: frozenset[str]
@@ -50,10 +46,8 @@ class Services:
     sign_ins: SignIns | None = None
     checks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     sealer: Sealer = field(default_factory=Keyless)
-    teller: Teller | None = None
     doorkeeper: Doorkeeper = field(default_factory=lambda: Doorkeeper(Limits()))
     address: str = ""
     forwarding: Forwarding = field(default_factory=Forwarding)
     metrics: Metrics = field(default_factory=Metrics)
-    watch: Watch = field(default_factory=Watch)
     bridge: Bridge = field(default_factory=Bridge)

@@ -19,6 +19,7 @@ from fairpool.server.endpoints import Endpoint
 from fairpool.server.gate import LOOPBACK_HOSTS
 from fairpool.server.identities import Identities, Tokens
 from fairpool.server.services import Services
+from fairpool.server.workspaces import Workspace, Workspaces
 from fairpool.wire.pools import PoolCreate
 from fairpool.wire.problems import MEDIA_TYPE
 from tests.unit.server.asgi import TOKEN, Answer, ask
@@ -60,8 +61,7 @@ def app() -> ASGIApp:
     }
     unused: Any = None  # these endpoints decide and read nothing
     services = Services(
-        loop=unused,
-        reader=unused,
+        workspaces=Workspaces(Workspace(loop=unused, reader=unused)),
         clock=unused,
         identities=Identities(Tokens([TOKEN])),
         hosts=LOOPBACK_HOSTS,

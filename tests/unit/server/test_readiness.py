@@ -15,14 +15,14 @@ from fairpool.server.handlers import operating
 from fairpool.server.identities import Identities, Tokens
 from fairpool.server.services import Services
 from fairpool.server.watching import Watch
+from fairpool.server.workspaces import Workspace, Workspaces
 from tests.unit.server.asgi import TOKEN, ask
 
 
 def serving(checks: Mapping[str, Callable[[], str]], watch: Watch | None = None) -> ASGIApp:
     unused: Any = None
     services = Services(
-        loop=unused,
-        reader=unused,
+        workspaces=Workspaces(Workspace(loop=unused, reader=unused, watch=watch or Watch())),
         clock=unused,
         identities=Identities(Tokens([TOKEN])),
         hosts=frozenset(),
@@ -32,7 +32,6 @@ def serving(checks: Mapping[str, Callable[[], str]], watch: Watch | None = None)
         version="0",
         database="none",
         checks=checks,
-        watch=watch or Watch(),
     )
     return create_app(services, operating.ENDPOINTS)
 

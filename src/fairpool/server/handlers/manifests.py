@@ -144,7 +144,7 @@ async def _planned(call: Call, wanted: _Asked) -> ApplyResult:
         changes, versions, stored, now = await asked(call, look)
         if stored is None:
             return _result(wanted.scope, changes, versions, what_if.Trial(effects=(), along=()))
-        reader = call.services.reader
+        reader = call.workspace.reader
         trial = await asyncio.to_thread(what_if.attempt, stored, reader, now, changes, wanted.scope, wanted.uses)
     except NotOurs as error:
         raise _not_ours(error) from None

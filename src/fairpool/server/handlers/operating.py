@@ -26,7 +26,7 @@ async def _health(call: Call) -> Response:
 
 async def _ready(call: Call) -> Response:
     services = call.services
-    stopping = "the server is stopping" if services.watch.closing else ""
+    stopping = "the server is stopping" if services.workspaces.closing else ""
     checks = [Check(name="serving", holds=not stopping, detail=stopping)]
     checks += await asyncio.gather(*(_checked(name, look) for name, look in services.checks.items()))
     view = Readiness(ready=all(check.holds for check in checks), checks=checks)
@@ -48,11 +48,11 @@ async def _checked(name: str, look: Callable[[], str]) -> Check:
 
 
 async def _metrics(call: Call) -> Response:
-    services, workspace = call.services, call.principal.workspace
+    services, loop, workspace = call.services, call.workspace.loop, call.workspace.name
     rows: dict[str, Sequence[Sample]] = {
         **build_info(services.version, services.database),
-        "fairpool_leading": [((workspace,), float(services.loop.is_leading))],
-        "fairpool_calls_waiting": [((workspace,), float(services.loop.waiting))],
+        "fairpool_leading": [((workspace,), float(loop.is_leading))],
+        "fairpool_calls_waiting": [((workspace,), float(loop.waiting))],
     }
     with suppress(NotLeading):  # the server that leads tells them
         rows |= samples(workspace, await asked(call, gauges))

@@ -137,7 +137,7 @@ async def _check(call: Call) -> Response:
 
 
 async def _checked(call: Call, ask: requests.Ask) -> Response:
-    reader = call.services.reader
+    reader = call.workspace.reader
     caller, reach = call.principal, call.reach
 
     def check(memory: Memory, now: Instant) -> CheckResult:
@@ -249,13 +249,13 @@ async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int
     """The request once its status is another one (or its version above `version`), or as it is after the wait."""
     give_up_at = asyncio.get_running_loop().time() + wait_s
     before = view.status
-    with call.waiting(), call.services.watch.watching(view.id) as changed:
+    with call.waiting(), call.workspace.watch.watching(view.id) as changed:
         while True:
             changed.clear()
             view = await _look(call, view.id)
             moved = view.status is not before if version is None else view.version > version
             left_s = give_up_at - asyncio.get_running_loop().time()
-            if moved or view.status.is_final or left_s <= 0 or call.services.watch.closing:
+            if moved or view.status.is_final or left_s <= 0 or call.workspace.watch.closing:
                 return view
             # A caller that hung up is noticed when the server next writes to it, at the end of its wait at the latest.
             began = time.perf_counter()
@@ -264,7 +264,7 @@ async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int
 
 
 async def _explain(call: Call) -> Response:
-    reader, reach, ref = call.services.reader, call.reach, call.path["id"]
+    reader, reach, ref = call.workspace.reader, call.reach, call.path["id"]
     record = await reading(call, lambda reader: requests.find(reader, ref))
     requests.check_within(record, reach)
 

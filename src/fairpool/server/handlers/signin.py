@@ -200,7 +200,7 @@ async def _exchange(call: Call) -> Response:
     body, sign_ins = await call.body(SignInExchange), _set_up(call)
     identity, once = sign_ins.exchange(body.code, body.verifier)
     settings = sign_ins.settings
-    future = call.services.loop.do(
+    future = call.workspace.loop.do(
         SIGN_IN,
         lambda tx: signing_in.sign_in(
             tx,

@@ -101,7 +101,7 @@ async def _of_declared(call: Call, kind: Kind, ref: str) -> Response:
 
 async def _events(call: Call) -> Response:
     kind, wanted, run = _kind(call), call.text("object"), call.text("run")
-    reader, watch = call.services.reader, call.services.watch
+    reader, watch = call.workspace.reader, call.workspace.watch
     after = call.last_event_id
     if after is None:
         after = await reading(call, lambda reader: reader.history.last_seq())

@@ -51,7 +51,7 @@ def _view(call: Call, record: Declared[Document], cursors: Cursors) -> WebhookVi
 
 def _delivery(call: Call, record: Declared[Document], cursors: Cursors) -> DeliveryView:
     """How it goes: of its two courses the one that goes worse."""
-    teller = call.services.teller
+    teller = call.workspace.teller
     most = teller.retries.tries if teller is not None else 1
     found = [cursors[name] for name in cursors_of(record.id) if name in cursors]
     if not found:
@@ -83,7 +83,7 @@ async def _list(call: Call) -> Response:
 
 
 def _checked_url(call: Call, url: str) -> str:
-    teller = call.services.teller
+    teller = call.workspace.teller
     return check_url(url, allow_private=teller is not None and teller.allow_private)
 
 
@@ -157,7 +157,7 @@ async def _delete(call: Call) -> Response:
 
 
 async def _test(call: Call) -> Response:
-    record, teller = await _found(call), call.services.teller
+    record, teller = await _found(call), call.workspace.teller
     if teller is None:
         raise unavailable("this server calls no webhooks")
     outcome = await asyncio.wrap_future(teller.try_out(webhook_of(record)))

@@ -40,7 +40,7 @@ async def _update_settings(call: Call) -> Response:
 
 
 async def _info(call: Call) -> Response:
-    services = call.services
+    services, loop = call.services, call.workspace.loop
     counts = await reading(call, lambda reader: reader.requests.count(RequestQuery(statuses=_LIVE)))
     queued = counts.get(Status.QUEUED, 0)
     return present(
@@ -49,9 +49,9 @@ async def _info(call: Call) -> Response:
             started_at=moment(services.started_at),
             now=moment(services.clock.now()),
             database=services.database,
-            leader=services.loop.is_leading,
+            leader=loop.is_leading,
             address=services.address,
-            leader_address=services.loop.leader_address,
+            leader_address=loop.leader_address,
             queued=queued,
             active=sum(counts.values()) - queued,
         )
