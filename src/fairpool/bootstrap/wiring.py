@@ -35,6 +35,7 @@ from fairpool.server.limits import Doorkeeper, Limits
 from fairpool.server.metrics import Metrics
 from fairpool.server.oidc.settings import OidcSettings
 from fairpool.server.services import Services
+from fairpool.server.vouching import Vouching
 from fairpool.server.watching import Watch
 from fairpool.server.webhooks.telling import Teller
 from fairpool.server.workspaces import Workspace, Workspaces
@@ -82,6 +83,23 @@ class Wakes:
         self._watch.tell([])
 
 
+class Uses:
+    """Has it noted when a token was last used: by the scheduler here, or by the server that has it."""
+
+    def __init__(self, forwarding: Forwarding) -> None:
+        self.loop: SchedulerLoop | None = None
+        self._forwarding = forwarding
+
+    def __call__(self, used: str, at: Instant, shown: bytes) -> None:
+        """See `Identities`."""
+        loop = self.loop
+        assert loop is not None, "nobody calls before there is one"
+        if loop.is_leading:
+            loop.do("system", lambda tx: tokens.used(tx, [(used, at)]))
+        else:
+            self._forwarding.introduce(shown, leader=loop.leader_address)
+
+
 def version() -> str:
     """The version of this installation."""
     return metadata.version("fairpool")
@@ -101,14 +119,10 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
         try:
             store = open_store(settings.database_url)
             stack.callback(store.close)
-            watch, forwarding, clock, metrics = Watch(), Forwarding(address), SystemClock(), Metrics()
-
-            def note_use(used: str, at: Instant) -> None:
-                loop.do("system", lambda tx: tokens.used(tx, [(used, at)]))
-
-            identities = Identities(
-                Tokens([token]), readers=lambda workspace: store.reader, clock=clock, note_use=note_use
-            )
+            watch, clock, metrics = Watch(), SystemClock(), Metrics()
+            forwarding = Forwarding(address, Vouching(token))
+            uses = Uses(forwarding)
+            identities = Identities(Tokens([token]), readers=lambda workspace: store.reader, clock=clock, note_use=uses)
             wakes = Wakes(watch, identities, forwarding)
             scheduler = Scheduler(
                 store,
@@ -118,7 +132,7 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
                 leading=_leading(settings, store, address),
                 meter=metrics.meter(DEFAULT_WORKSPACE),
             )
-            loop = SchedulerLoop(scheduler, clock, opening=[stacks.ensure_defaults])
+            loop = uses.loop = SchedulerLoop(scheduler, clock, opening=[stacks.ensure_defaults])
             loop.start()
             stack.callback(loop.stop)
             teller = wakes.teller = Teller(

@@ -37,6 +37,7 @@ def create_app(services: Services, endpoints: Mapping[str, Endpoint] = ENDPOINTS
         hosts=services.hosts,
         metrics=services.metrics,
         doorkeeper=services.doorkeeper,
+        vouching=services.forwarding.vouching,
     )
 
 

@@ -18,11 +18,10 @@ from starlette.types import Scope
 from yarl import URL
 
 from fairpool.server.failures import not_leading
+from fairpool.server.vouching import HOP, Vouching, was_passed_on
+from fairpool.wire.routes import ROUTES
 
 log = logging.getLogger(__name__)
-
-HOP: Final = b"fairpool-forwarded"
-"""The header that says that a call has been passed on already, and by whom."""
 
 _PASSED_ON: Final = frozenset(
     {
@@ -55,13 +54,16 @@ _KEEP_ALIVE_S: Final = 60.0
 
 
 class Forwarding:
-    """Passes calls on. For the event loop's thread, but for `leader_changed`. address: where this server is found."""
+    """Passes calls on. For the event loop's thread, but for `leader_changed`. address: where this server is found.
+    vouching: tells the leader for whom."""
 
-    def __init__(self, address: str = "") -> None:
+    def __init__(self, address: str = "", vouching: Vouching | None = None) -> None:
+        self.vouching = vouching or Vouching()
         self._address = address
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: aiohttp.ClientSession | None = None
         self._under_way: dict[asyncio.Timeout, tuple[str, str]] = {}
+        self._introducing: set[asyncio.Task[None]] = set()
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Say on which loop calls are answered."""
@@ -71,6 +73,25 @@ class Forwarding:
         """Close the kept connections."""
         if self._session is not None:
             await self._session.close()
+
+    def introduce(self, authorization: bytes, *, leader: str) -> None:
+        """Have the leader see a token that was used here, so that it notes when; returns at once. On the loop's thread.
+        Where that fails, the next use tells."""
+        if leader and leader != self._address:
+            task = asyncio.get_running_loop().create_task(self._introduce(authorization, leader))
+            self._introducing.add(task)
+            task.add_done_callback(self._introducing.discard)
+
+    async def _introduce(self, authorization: bytes, leader: str) -> None:
+        headers = {"Authorization": authorization.decode("latin-1")}
+        try:
+            async with (
+                asyncio.timeout(_CONNECT_S + _ANSWER_S),
+                self._connections().get(leader + ROUTES["whoami"].url(), headers=headers, allow_redirects=False),
+            ):
+                pass
+        except (aiohttp.ClientError, TimeoutError) as error:
+            log.debug("the leader at %s was not told of a token's use: %s", leader, error)
 
     def leader_changed(self, workspace: str, address: str) -> None:
         """Give up the workspace's calls that another server was to answer: it may hang for as long as it likes. From
@@ -89,7 +110,7 @@ class Forwarding:
 
         wait_s: for how long the caller lets itself be kept waiting.
         """
-        if any(name == HOP for name, _ in scope["headers"]):
+        if was_passed_on(scope):
             raise not_leading("the server that was asked on behalf of another does not decide any more")
         if not leader or leader == self._address:
             raise not_leading("no server decides at the moment")
@@ -118,7 +139,7 @@ class Forwarding:
             scope["method"],
             URL(target, encoded=True),
             data=body or None,
-            headers=[*headers, (HOP.decode(), self._address)],
+            headers=[*headers, (HOP.decode(), self.vouching.word(scope, by=self._address))],
             allow_redirects=False,
         ) as answer:
             passed_back = {name: value for name, value in answer.headers.items() if name.lower() not in _OWN}

@@ -15,6 +15,7 @@ from fairpool.server.logs import REQUEST_ID, about
 from fairpool.server.metrics import Metrics
 from fairpool.server.passage import Passage
 from fairpool.server.problems import Refused, respond
+from fairpool.server.vouching import Vouching
 from fairpool.wire.problems import Slug
 from fairpool.wire.reading import quoted
 from fairpool.wire.routes import ROUTES
@@ -36,13 +37,21 @@ class Gate:
     """
 
     def __init__(
-        self, app: ASGIApp, *, identities: Identities, hosts: frozenset[str], metrics: Metrics, doorkeeper: Doorkeeper
+        self,
+        app: ASGIApp,
+        *,
+        identities: Identities,
+        hosts: frozenset[str],
+        metrics: Metrics,
+        doorkeeper: Doorkeeper,
+        vouching: Vouching,
     ) -> None:
         self._app = app
         self._identities = identities
         self._hosts = hosts
         self._metrics = metrics
         self._doorkeeper = doorkeeper
+        self._vouching = vouching
         self._log = AccessLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,6 +61,7 @@ class Gate:
         self._metrics.begin()
         passage = Passage(scope, send)
         REQUEST_ID.set(passage.id)  # each call has a context of its own
+        scope["client"] = self._vouching.caller(scope) or scope.get("client")
         try:
             await self._let_in(scope)
             await self._app(scope, receive, passage.send)

@@ -72,8 +72,8 @@ class _Known:
 class Identities:
     """Who calls. For the event loop's thread, but for `forget`.
 
-    own: the installation's own tokens. readers: by workspace. note_use: told that a token was used, at most once a
-    minute for each; from the event loop's thread, so it must return at once.
+    own: the installation's own tokens. readers: by workspace. note_use: told that a token was used, by its id, and with
+    the header that showed it, at most once a minute for each; from the event loop's thread, so it must return at once.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Identities:
         *,
         readers: Callable[[str], Reader] | None = None,
         clock: Clock | None = None,
-        note_use: Callable[[str, Instant], None] = lambda token, at: None,
+        note_use: Callable[[str, Instant, bytes], None] = lambda token, at, shown: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own = own
@@ -115,9 +115,9 @@ class Identities:
             if self._own.knows(token):
                 return OWNER
             raise _unknown("the token is not one of this server's")
-        return self._admitted(known)
+        return self._admitted(known, authorization)
 
-    def _admitted(self, known: _Known) -> Principal:
+    def _admitted(self, known: _Known, shown: bytes) -> Principal:
         assert self._clock is not None
         record, now = known.record, self._clock.now()
         if record.revoked_at is not None:
@@ -130,7 +130,7 @@ class Identities:
         last = max(record.last_used_at or 0, self._noted.get(record.id, 0))
         if now - last >= USE_NOTED_S * SECOND:
             self._noted[record.id] = now
-            self._note_use(record.id, now)
+            self._note_use(record.id, now, shown)
         return known.principal
 
     async def _find(self, text: TokenText) -> _Known | None:
