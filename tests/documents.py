@@ -93,6 +93,17 @@ FULL: dict[str, Data] = {
             }
         ],
     },
+    "webhook": {
+        "kind": "webhook",
+        "name": "chat",
+        "url": "https://hooks.example.org/kn0wn-by-this",
+        "events": ["request.preempted", "request.waiting"],
+        "waiting_longer_than_s": 60,
+        "pool": "gpus",
+        "team": "red",
+        "enabled": False,
+        "description": "tells the team",
+    },
     "stack": {
         "kind": "stack",
         "name": "prod",

@@ -261,6 +261,7 @@ PROBES: dict[str, tuple[Probe, Let]] = {
     "webhook_get": (call("GET", "/webhooks/{team}"), plainly),
     "webhook_update": (call("PATCH", "/webhooks/{team}?dry_run=true", {"description": "x"}), plainly),
     "webhook_delete": (call("DELETE", "/webhooks/{team}?dry_run=true"), plainly),
+    "webhook_secret": (call("POST", "/webhooks/{team}/secret"), plainly),
     "webhook_test": (call("POST", "/webhooks/{team}/test"), plainly),
     "history": (
         lambda office, team, role: ("GET", f"/history?kind=request&object={office.request(team)}", None),

@@ -133,6 +133,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "webhook_get": _TO_OPERATE,
         "webhook_update": _TO_OPERATE,
         "webhook_delete": _TO_OPERATE,
+        "webhook_secret": _TO_OPERATE,
         "webhook_test": _TO_OPERATE,
         "history": _TO_READ,
         "events": _TO_READ,

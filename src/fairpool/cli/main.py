@@ -17,7 +17,11 @@ COMMANDS = {
     "policy": ("policy", "policy", "who may use what: attach, list, describe, update, detach, test"),
     "request": ("request", "request", "who asks: list, describe, explain, cancel, release, watch"),
     "runs": ("runs", "runs", "runs of commands and pipelines: list, describe, logs"),
-    "webhook": ("webhook", "webhook", "programs that are called when something happens: create, list, describe, test"),
+    "webhook": (
+        "webhook",
+        "webhook",
+        "programs that are called when something happens: create, list, describe, secret, test",
+    ),
     "events": ("events", "events", "what has happened, and what happens: --follow"),
     "profile": ("profile", "profile", "what can be asked for by name: create, list, describe, update, delete"),
     "queue": ("queue", "queue", "what a team sees of a profile: list, describe"),

@@ -209,6 +209,10 @@ class Client(PeopleCalls):
         """A webhook goes."""
         return self.transport.raw("webhook_delete", path={"ref": ref})
 
+    def draw_webhook_secret(self, ref: str) -> NewWebhook:
+        """A webhook gets another secret."""
+        return self.transport.call("webhook_secret", NewWebhook, path={"ref": ref})
+
     def try_webhook(self, ref: str) -> WebhookTrial:
         """Call a webhook's receiver now, once."""
         return self.transport.call("webhook_test", WebhookTrial, path={"ref": ref})

@@ -12,6 +12,7 @@ from fairpool.app.schedules import Window, Windows, windows_in
 from fairpool.app.use_cases.profiles import Defaults, defaults_in
 from fairpool.app.use_cases.vaults import SINGLE, Setting, VaultChange
 from fairpool.app.use_cases.vaults import shown as shown_vault
+from fairpool.app.use_cases.webhooks import WebhookChange
 from fairpool.core.amounts import amount
 from fairpool.core.ids import PolicyId, PoolId, ProfileId
 from fairpool.core.policies import Policy, Profile, Subject
@@ -23,6 +24,7 @@ from fairpool.wire.policies import PolicyCreate, ProfileCreate, ProfileDefaults,
 from fairpool.wire.pools import NodeSpec, PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
 from fairpool.wire.vaults import VaultDocument
+from fairpool.wire.webhooks import WebhookCreate
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
 
@@ -226,6 +228,28 @@ def change_of_vault(body: VaultDocument) -> VaultChange:
         description=body.description,
         whole=True,
     )
+
+
+# ---- webhooks --------------------------------------------------------------------------------------------------------
+
+
+def change_of_webhook(body: WebhookCreate) -> WebhookChange:
+    """The whole webhook as a change."""
+    return WebhookChange(
+        url=body.url,
+        events=tuple(body.events),
+        waiting_longer_than_s=body.waiting_longer_than_s,
+        pool=body.pool,
+        team=body.team,
+        enabled=body.enabled,
+        description=body.description,
+    )
+
+
+def body_of_webhook(record: Declared[Document]) -> WebhookCreate:
+    """How somebody would have written this webhook: nobody writes its secret."""
+    said = {key: value for key, value in record.spec.items() if key != "secret"}
+    return WebhookCreate.model_validate({**said, "name": record.name, "description": description_of(record.note)})
 
 
 def description_of(note: Mapping[str, object]) -> str:

@@ -15,11 +15,12 @@ from fairpool.app.memory import Memory
 from fairpool.app.ports import Sealer
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases import components, policies, pools, profiles, service_accounts, stacks, teams, users, vaults
+from fairpool.app.use_cases import components, policies, pools, profiles, service_accounts, stacks, teams, users
 from fairpool.core.errors import InvalidInput
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Pool
 from fairpool.server import bodies, incoming
+from fairpool.server.declaring_sealed import CheckUrl, Vaults, Webhooks, shown_url
 from fairpool.wire.manifests.kinds import KINDS as DOCUMENT_KINDS
 from fairpool.wire.manifests.kinds import Document as Read
 from fairpool.wire.manifests.kinds import name_of, subject_of
@@ -27,7 +28,6 @@ from fairpool.wire.people import ServiceAccountCreate, TeamCreate, UserCreate
 from fairpool.wire.policies import PolicyCreate, ProfileCreate
 from fairpool.wire.pools import PoolCreate
 from fairpool.wire.stacks import ComponentCreate, StackCreate
-from fairpool.wire.vaults import VaultDocument
 
 
 class _Pools:
@@ -243,28 +243,11 @@ class _ServiceAccounts:
         service_accounts.delete(tx, object_id)
 
 
-class _Vaults:
-    """Vaults as documents; the secrets that they keep stay where a document names them."""
-
-    def __init__(self, sealer: Sealer) -> None:
-        self._sealer = sealer
-
-    def create(self, tx: Transaction, body: Document) -> str:
-        said = VaultDocument.model_validate(body)
-        return vaults.create(tx, said.name, bodies.change_of_vault(said), self._sealer)().id
-
-    def change(self, tx: Transaction, object_id: str, body: Document) -> None:
-        vaults.update(tx, object_id, bodies.change_of_vault(VaultDocument.model_validate(body)), self._sealer)
-
-    def delete(self, tx: Transaction, object_id: str) -> None:
-        vaults.delete(tx, object_id)
-
-
 KINDS: Final = tuple(Kind(kind) for kind in DOCUMENT_KINDS)
 """Of what documents can speak."""
 
 
-def uses(sealer: Sealer, on_work: str = "refuse") -> Mapping[Kind, Uses]:
+def uses(sealer: Sealer, check_url: CheckUrl, on_work: str = "refuse") -> Mapping[Kind, Uses]:
     """What can be done with the objects of each kind. on_work: what deleting a pool does about the work there."""
     return MappingProxyType(
         {
@@ -273,10 +256,11 @@ def uses(sealer: Sealer, on_work: str = "refuse") -> Mapping[Kind, Uses]:
             Kind.TEAM: _Teams(),
             Kind.SERVICE_ACCOUNT: _ServiceAccounts(),
             Kind.POOL: _Pools(on_work),
-            Kind.VAULT: _Vaults(sealer),
+            Kind.VAULT: Vaults(sealer),
             Kind.PROFILE: _Profiles(),
             Kind.POLICY: _Policies(),
             Kind.STACK: _Stacks(),
+            Kind.WEBHOOK: Webhooks(sealer, check_url),
         }
     )
 
@@ -325,6 +309,7 @@ _BODIES: Final[Mapping[Kind, Callable[[Any], BaseModel]]] = MappingProxyType(
         Kind.POOL: bodies.body_of_pool,
         Kind.PROFILE: bodies.body_of_profile,
         Kind.STACK: bodies.body_of_stack,
+        Kind.WEBHOOK: bodies.body_of_webhook,
     }
 )
 
@@ -373,11 +358,15 @@ def _whole(kind: Kind, body: BaseModel) -> Document:
     for name in ("pools", "members", "teams"):
         if isinstance(document.get(name), list):
             document[name] = list(dict.fromkeys(document[name]))
+    if kind is Kind.WEBHOOK:
+        document["events"] = sorted(set(document["events"]))
     return document
 
 
 def as_document(kind: Kind, body: Document) -> Document:
-    """A body as somebody would write the whole document."""
+    """A body as somebody would write the whole document; of a webhook's address only what everybody may read."""
     if kind is Kind.COMPONENT:
         return {"kind": kind.value, "type": body["kind"], **{key: body[key] for key in body if key != "kind"}}
+    if kind is Kind.WEBHOOK:
+        body = {**body, "url": shown_url(str(body["url"]))}
     return {"kind": kind.value, **body}

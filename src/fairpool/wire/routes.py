@@ -213,6 +213,7 @@ ROUTES: Final = MappingProxyType(
         "webhook_get": Route("GET", "/webhooks/{ref}"),
         "webhook_update": Route("PATCH", "/webhooks/{ref}", ("dry_run",)),
         "webhook_delete": Route("DELETE", "/webhooks/{ref}", ("dry_run",)),
+        "webhook_secret": Route("POST", "/webhooks/{ref}/secret"),
         "webhook_test": Route("POST", "/webhooks/{ref}/test"),
         "history": Route(
             "GET", "/history", ("kind", "object", "named", "rules", "actor", "since", "until", "after", *_PAGED)

@@ -64,6 +64,7 @@ class DeliveryView(View):
 class WebhookView(View):
     """A webhook as it is now, without its secret."""
 
+    kind: str = "webhook"
     id: str
     name: str
     version: int

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from fairpool.cli.main import COMMANDS
-from tests.documents import FULL
 from tests.e2e.cli.conftest import Machine
 
 RULES = """
@@ -127,20 +125,6 @@ def test_documents_come_through_standard_input_too(machine: Machine, here: Calla
     assert machine.ok("policy", "list", "-o", "csv", "--columns", "pool,subject") == "POOL,SUBJECT\ngpus,team:red\n"
     wrong = machine("apply", "-f", "-", stdin="kind: pool\nname: 5\n")
     assert wrong.err.startswith("stdin:2:1: name: 5: not text")
-
-
-def test_what_is_printed_of_an_object_can_be_applied_again_unchanged(machine: Machine) -> None:
-    (machine.folder / "all.json").write_text(json.dumps(list(FULL.values())), "utf-8")
-    machine.ok("apply", "-f", "all.json", "--yes")
-    for kind, document in FULL.items():
-        if kind not in COMMANDS:
-            continue
-        name = f"{document['pool']}/{document['subject']}" if kind == "policy" else document["name"]
-        for form in ("yaml", "json"):
-            again = machine("apply", "-f", "-", stdin=machine.ok(kind, "describe", name, "-o", form))
-            assert (again.code, again.out) == (0, "no changes; 1 unchanged\n"), (kind, form, again)
-    listed = machine("apply", "-f", "-", stdin=machine.ok("pool", "list", "-o", "yaml"))
-    assert (listed.code, listed.out) == (0, "no changes; 1 unchanged\n")
 
 
 def test_schemas_are_written_for_editors_without_a_server(machine: Machine) -> None:

@@ -29,7 +29,7 @@ def attempt(office: Office, *documents: Data, on_work: str = "refuse", **scope: 
     """What that would do to work."""
     found = plan(office, *documents, **scope)
     stored = office.ask(lambda memory, now: what_if.frozen(memory))
-    uses = declaring.uses(SEALER, on_work)
+    uses = declaring.uses(SEALER, str, on_work)
     return what_if.attempt(stored, office.store.reader, office.clock.now(), found, Scope(**scope), uses)
 
 
@@ -39,7 +39,7 @@ def apply(office: Office, *documents: Data, on_work: str = "refuse", **scope: An
 
 
 def carrying(tx: Transaction, documents: tuple[Data, ...], scope: Scope, on_work: str = "refuse") -> Any:
-    carry_out(tx, _changes(tx.memory, documents, scope), scope, declaring.uses(SEALER, on_work))
+    carry_out(tx, _changes(tx.memory, documents, scope), scope, declaring.uses(SEALER, str, on_work))
     return lambda: None
 
 

@@ -372,7 +372,8 @@ def _is(known: Any, kind: str) -> bool:
     return bool(known.kind == kind and known.name == read_document(FULL[kind]).name)
 
 
-KEPT = {("pool", "nodes"), ("pool", "capacity")}  # what the policy rests on
+KEPT = {("pool", "nodes"), ("pool", "capacity"), ("webhook", "waiting_longer_than_s")}
+"""What the policy, or another field, rests on."""
 
 
 def body_requires(kind: str, name: str) -> bool:

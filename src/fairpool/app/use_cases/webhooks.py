@@ -137,6 +137,17 @@ def update(
     return lambda: record
 
 
+def draw_secret(tx: Transaction, ref: str, *, secret: str, sealer: Sealer, version: int | None = None) -> Answer:
+    """A webhook signs with another secret from now on. Raises NoVaultKey."""
+    old = tx.memory.document(Kind.WEBHOOK, ref)
+    check_version(old, version)
+    spec: Document = {**old.spec, "secret": sealer.seal(secret)}
+    record = replace(old, spec=spec, version=old.version + 1, updated_at=tx.now)
+    tx.put(record)
+    tx.note(Kind.WEBHOOK, old.id, "secret drawn anew", name=old.name)
+    return lambda: record
+
+
 def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bool = False) -> Answer:
     """A webhook goes; it is told nothing more."""
     old = tx.memory.document(Kind.WEBHOOK, ref)

@@ -170,6 +170,18 @@ def delete(client: Client, name: str, *, yes: bool) -> None:
     note(f"webhook {found.name} is deleted")
 
 
+@webhook.command("secret")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@connected
+def secret(client: Client, name: str, *, yes: bool) -> None:
+    """Draw a new secret, which signs from now on, and print it. It is shown this once; the old one counts no more."""
+    found = client.webhook(name)
+    confirm(f"Draw a new secret for webhook {found.name}? Its receiver has to know it.", yes=yes)
+    click.echo(client.draw_webhook_secret(found.id).secret)
+    note(f"webhook {found.name} signs with it from now on")
+
+
 @webhook.command("test")
 @click.argument("name")
 @printed

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.responses import Response
 
@@ -25,11 +26,14 @@ from fairpool.core.ids import Instant
 from fairpool.server import declaring
 from fairpool.server.calls import Call, invalid, invalid_fields
 from fairpool.server.deciding import asked
+from fairpool.server.declaring_sealed import shown_url
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.failures import refusal_of
 from fairpool.server.lookups import acted
 from fairpool.server.outgoing import vector
 from fairpool.server.problems import Refused
+from fairpool.server.webhooks.targets import check_url as check_webhook
+from fairpool.server.webhooks.telling import allows_private
 from fairpool.wire.manifests import schemas
 from fairpool.wire.manifests.kinds import KINDS, read_document
 from fairpool.wire.manifests.kinds import Document as Read
@@ -96,7 +100,8 @@ async def _apply(call: Call) -> Response:
 
 
 def _asked(call: Call, body: ApplyBody) -> _Asked:
-    uses = declaring.uses(call.services.sealer, body.on_work)
+    check_url = partial(check_webhook, allow_private=allows_private(call.workspace.teller))
+    uses = declaring.uses(call.services.sealer, check_url, body.on_work)
     return _Asked(documents=_documents(body), scope=_scope(body), uses=uses)
 
 
@@ -269,7 +274,10 @@ def _change(change: Change) -> ChangeView:
 
 def _difference(kind: Kind, change: FieldChange) -> dict[str, object]:
     field = "type" if kind is Kind.COMPONENT and change.field == "kind" else change.field
-    return {"field": field, "old": change.old, "new": change.new}
+    old, new = change.old, change.new
+    if kind is Kind.WEBHOOK and field == "url":
+        old, new = (None if url is None else shown_url(str(url)) for url in (old, new))
+    return {"field": field, "old": old, "new": new}
 
 
 def _document(kind: Kind, body: Document | None) -> dict[str, object] | None:

@@ -13,7 +13,7 @@ from fairpool.app.records import Declared, Document, Kind, WebhookCursor, cursor
 from fairpool.app.use_cases import webhooks
 from fairpool.app.use_cases.webhooks import WebhookChange, webhook_of
 from fairpool.core.ids import Instant
-from fairpool.server import incoming, lookups
+from fairpool.server import bodies, incoming, lookups
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked, created, decided
 from fairpool.server.endpoints import Endpoint, present
@@ -21,6 +21,7 @@ from fairpool.server.failures import unavailable
 from fairpool.server.lookups import reading
 from fairpool.server.outgoing import maybe_moment, moment
 from fairpool.server.webhooks.targets import check_url
+from fairpool.server.webhooks.telling import allows_private
 from fairpool.wire.pages import Page
 from fairpool.wire.webhooks import DeliveryView, NewWebhook, WebhookCreate, WebhookTrial, WebhookUpdate, WebhookView
 
@@ -82,23 +83,15 @@ async def _list(call: Call) -> Response:
     return present(Page[WebhookView](items=items, next_cursor=lookups.next_cursor(page)))
 
 
-def _checked_url(call: Call, url: str) -> str:
-    teller = call.workspace.teller
-    return check_url(url, allow_private=teller is not None and teller.allow_private)
+def _check_url(call: Call, url: str) -> None:
+    check_url(url, allow_private=allows_private(call.workspace.teller))
 
 
 async def _create(call: Call) -> Response:
     body, dry_run, sealer = await call.body(WebhookCreate), call.dry_run, call.services.sealer
     name = incoming.name("name", body.name, what="webhook")
-    change = WebhookChange(
-        url=_checked_url(call, body.url),
-        events=tuple(body.events),
-        waiting_longer_than_s=body.waiting_longer_than_s,
-        pool=body.pool,
-        team=body.team,
-        enabled=body.enabled,
-        description=body.description,
-    )
+    _check_url(call, body.url)
+    change = bodies.change_of_webhook(body)
 
     def show(memory: Memory, now: Instant, record: Declared[Document]) -> NewWebhook:
         secret = "" if dry_run else sealer.open(webhook_of(record).secret)
@@ -128,8 +121,10 @@ async def _get(call: Call) -> Response:
 
 async def _update(call: Call) -> Response:
     body, dry_run, version = await call.body(WebhookUpdate), call.dry_run, call.expected_version
+    if body.url is not None:
+        _check_url(call, body.url)
     change = WebhookChange(
-        url=None if body.url is None else _checked_url(call, body.url),
+        url=body.url,
         events=None if body.events is None else tuple(body.events),
         waiting_longer_than_s=body.waiting_longer_than_s,
         pool=body.pool,
@@ -154,6 +149,19 @@ async def _delete(call: Call) -> Response:
         lambda memory, now, record: WebhookView.model_validate(_fields(record)),
     )
     return present(view)
+
+
+async def _draw_secret(call: Call) -> Response:
+    ref, sealer, version = call.path["ref"], call.services.sealer, call.expected_version
+    secret = webhooks.new_secret()
+    view = await decided(
+        call,
+        lambda tx: webhooks.draw_secret(tx, ref, secret=secret, sealer=sealer, version=version),
+        lambda memory, now, record: NewWebhook.model_validate({**_fields(record), "secret": secret}),
+    )
+    answer = present(view, version=view.version)
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
 
 
 async def _test(call: Call) -> Response:
@@ -191,6 +199,12 @@ ENDPOINTS = {
         headers=("If-Match",),
     ),
     "webhook_delete": Endpoint(handler=_delete, summary="Delete a webhook.", answer=WebhookView, headers=("If-Match",)),
+    "webhook_secret": Endpoint(
+        handler=_draw_secret,
+        summary="Draw a new secret for a webhook, which signs from now on. It is in the answer, this once.",
+        answer=NewWebhook,
+        headers=("If-Match",),
+    ),
     "webhook_test": Endpoint(
         handler=_test, summary="Call the receiver now, once, and say what it answered.", answer=WebhookTrial
     ),

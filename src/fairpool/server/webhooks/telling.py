@@ -45,6 +45,11 @@ class _Running:
     tasks: tuple[asyncio.Task[None], ...]
 
 
+def allows_private(teller: Teller | None) -> bool:
+    """Whether webhooks may call what only this machine or its network can reach."""
+    return teller is not None and teller.allow_private
+
+
 class Teller:
     """Tells the receivers of a workspace."""
 

@@ -28,6 +28,7 @@ from fairpool.wire.problems import FieldProblem
 from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown
 from fairpool.wire.stacks import ComponentCreate, ComponentKind, ComponentView, StackCreate, StackView
 from fairpool.wire.vaults import VaultDocument, VaultView
+from fairpool.wire.webhooks import WebhookCreate, WebhookView
 
 COMPONENT_KINDS: Final[tuple[str, ...]] = get_args(ComponentKind)
 
@@ -68,6 +69,7 @@ KINDS: Final[Mapping[str, DocumentKind]] = MappingProxyType(
             DocumentKind("vault", VaultDocument, VaultView),
             DocumentKind("policy", PolicyCreate, PolicyView),
             DocumentKind("stack", StackCreate, StackView),
+            DocumentKind("webhook", WebhookCreate, WebhookView),
         )
     }
 )
@@ -99,6 +101,8 @@ def read_document(data: object) -> Document:
         body = _pool(data, body)
     if kind.kind == "vault":
         _check_no_secrets(data)
+    if kind.kind == "webhook":
+        _check_no_signing_secret(data)
     read_body = _read(kind, body)
     return Document(kind=kind.kind, name=name_of(kind.kind, read_body), body=read_body)
 
@@ -181,6 +185,14 @@ def _check_no_secrets(data: dict[str, object]) -> None:
     ]
     if told:
         raise InvalidBody(told)
+
+
+def _check_no_signing_secret(data: dict[str, object]) -> None:
+    """The server draws the secret of a webhook itself. What is refused is not repeated."""
+    if "secret" in data:
+        message = "the secret of a webhook does not belong into a file: the server draws it"
+        possible = "nothing here; 'fairpool webhook secret NAME' draws a new one and shows it once"
+        raise InvalidBody([FieldProblem(field="secret", message=message, possible=possible)])
 
 
 def _without_own(data: Mapping[str, object], body: type[BaseModel], view: type[BaseModel]) -> dict[str, object]:

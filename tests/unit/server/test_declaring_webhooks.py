@@ -1,0 +1,89 @@
+"""Webhooks as documents: their secrets are in no file, no plan and no history, and stay what they are."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from fairpool.app.errors import NoVaultKey
+from fairpool.app.manifests.carrying_out import Refusals
+from fairpool.app.records import Kind
+from fairpool.app.use_cases import webhooks
+from fairpool.server import declaring
+from fairpool.wire.manifests.kinds import read_document
+from fairpool.wire.reading import InvalidBody
+from tests.documents import FULL, Data
+from tests.unit.app.office import Office
+from tests.unit.server.applying import SEALER, apply, attempt, plan
+
+HOOK: Data = {
+    "kind": "webhook",
+    "name": "chat",
+    "url": "https://hooks.example.org/kn0wn-by-this",
+    "events": ["request.granted", "request.rejected"],
+}
+
+
+def secret_of(office: Office) -> str:
+    return webhooks.webhook_of(office.memory.document(Kind.WEBHOOK, "chat")).secret
+
+
+def test_a_secret_is_drawn_by_the_server_and_a_file_never_says_it() -> None:
+    office = Office()
+    apply(office, HOOK)
+    drawn = secret_of(office)
+    assert drawn.startswith("whsec_")
+    apply(office, {**HOOK, "events": ["request.granted"], "description": "told"})
+    assert secret_of(office) == drawn, "what signs does not change with what is told"
+    office.do(webhooks.draw_secret, "chat", secret="whsec_other", sealer=SEALER)
+    assert secret_of(office) == "whsec_other"
+    assert "whsec_" not in str(office.told.entries)
+    with pytest.raises(InvalidBody, match="the secret of a webhook does not belong into a file") as caught:
+        read_document({**HOOK, "secret": "whsec_mine"})
+    assert "whsec_mine" not in str(caught.value.problems)
+
+
+def test_a_wrong_webhook_is_refused_without_repeating_its_address() -> None:
+    with pytest.raises(InvalidBody) as caught:
+        read_document({**HOOK, "url": ["https://hooks.example.org/kn0wn-by-this"]})
+    assert "kn0wn" not in str(caught.value.problems)
+
+
+def test_the_events_are_a_set_in_whatever_order_they_are_written() -> None:
+    office = Office()
+    apply(office, HOOK)
+    again = {**HOOK, "events": ["request.rejected", "request.granted", "request.rejected"]}
+    assert plan(office, again).pending == ()
+
+
+def test_a_plan_tells_addresses_apart_without_showing_them() -> None:
+    body = cast("Data", declaring.as_document(Kind.WEBHOOK, {**HOOK, "enabled": True}))
+    other = declaring.as_document(Kind.WEBHOOK, {**HOOK, "url": "https://hooks.example.org/other"})
+    assert str(body["url"]).startswith("https://hooks.example.org/… (sha256 ")
+    assert body["url"] != other["url"]
+
+
+def test_without_a_key_to_keep_secrets_with_a_webhook_is_refused_in_the_plan() -> None:
+    from fairpool.app.use_cases.vaults import Keyless
+
+    office = Office()
+    found = plan(office, HOOK)
+    uses = declaring.uses(Keyless(), str)
+    from fairpool.app.manifests import what_if
+    from fairpool.app.manifests.values import Scope
+
+    stored = office.ask(lambda memory, now: what_if.frozen(memory))
+    with pytest.raises(Refusals) as caught:
+        what_if.attempt(stored, office.store.reader, office.clock.now(), found, Scope(), uses)
+    assert isinstance(caught.value.refusals[0].error, NoVaultKey)
+
+
+def test_a_webhook_waits_for_the_pool_that_the_same_files_make() -> None:
+    office = Office()
+    hook = {**HOOK, "pool": "gpus"}
+    with pytest.raises(Refusals):
+        attempt(office, hook)
+    apply(office, hook, {"kind": "pool", "name": "gpus"})
+    assert webhooks.webhook_of(office.memory.document(Kind.WEBHOOK, "chat")).pool == "gpus"
+    assert FULL["webhook"]["pool"] == "gpus", "as the document that says everything"
