@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from fairpool.wire.manifests import schemas
 from fairpool.wire.routes import API
@@ -18,7 +19,8 @@ RED = {"kind": "policy", "pool": "gpus", "subject": "team:red", "reserved": {"gp
 
 
 @pytest.fixture
-def call(tmp_path: Path) -> Iterator[Caller]:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
+    monkeypatch.setenv("FAIRPOOL_VAULT_KEY", Fernet.generate_key().decode())
     with serving(tmp_path) as caller:
         yield caller
 
