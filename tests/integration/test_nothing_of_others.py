@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -14,77 +12,14 @@ from fairpool.app.authz import Role
 from fairpool.app.rights import right_of
 from fairpool.server.gate import OPEN
 from fairpool.wire.routes import API, ROUTES
-from tests.integration.serving import Caller, serving
-from tests.waiting import wait_until
-
-WORD = "canary"
-"""Stands in everything that is private to the other team."""
-
-
-@dataclass
-class Scene:
-    """A pool that two teams share. others: requests of the other team by status. waiting: the member's own."""
-
-    owner: Caller
-    alice: Caller
-    others: dict[str, str]
-    run: str
-    step: str
-    waiting: str
+from tests.integration.others import WORD, Scene, made_by, told
+from tests.integration.serving import serving
 
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with serving(tmp_path_factory.mktemp("others")) as owner:
-        yield _scene(owner)
-
-
-def _scene(owner: Caller) -> Scene:
-    owner.ok("POST", "/users", {"name": "alice"})
-    owner.ok("POST", "/users", {"name": f"{WORD}-user", "role": "operator", "email": f"{WORD}@example.org"})
-    owner.ok("POST", "/teams", {"name": "mine", "members": ["alice"]})
-    owner.ok("POST", "/teams", {"name": "theirs", "members": [f"{WORD}-user"]})
-    owner.ok("POST", "/service-accounts", {"name": f"{WORD}-bot", "teams": ["theirs"]})
-    callers = {}
-    for whose in ("user:alice", f"user:{WORD}-user", f"service-account:{WORD}-bot"):
-        token = owner.ok("POST", "/tokens", {"name": f"{whose.partition(':')[2]}-token", "owner": whose})
-        callers[whose] = Caller(owner.url, token["token"])
-    alice, bob, bot = callers.values()
-    owner.ok("POST", "/pools", {"name": "shared", "capacity": {"gpu": 8}})
-    owner.ok("POST", "/pools", {"name": f"{WORD}-pool", "capacity": {"gpu": 8}})
-    # The rules that concern the member were made by somebody of the other team.
-    bob.ok("POST", "/policies", {"pool": "shared", "subject": "team:mine", "reserved": {"gpu": 2}})
-    bob.ok("POST", "/policies", {"pool": "shared", "subject": "team:theirs", "reserved": {"gpu": 4}, "grace_s": 900})
-    bob.ok("POST", "/policies", {"pool": "shared", "subject": f"user:{WORD}-user", "priority": 5})
-    bob.ok("POST", "/policies", {"pool": f"{WORD}-pool", "subject": "team:theirs"})
-    bob.ok("POST", "/profiles", {"name": f"{WORD}-profile", "demand": {"gpu": 1}, "pools": [f"{WORD}-pool"]})
-    bob.ok("POST", "/profiles", {"name": "half", "demand": {"gpu": 0.5}, "pools": ["shared"]})
-    run = bob.ok("POST", "/runs", {"name": f"{WORD}-run", "labels": {f"{WORD}-label": WORD}, "user": f"{WORD}-login"})
-    step = bob.ok("POST", f"/runs/{run['id']}/steps", {"name": f"{WORD}-step", "log": f"/logs/{WORD}"})
-    bob.ok("PATCH", f"/steps/{step['id']}", {"status": "running", "checkpoint": f"{WORD}-checkpoint"})
-
-    def ask(who: Caller, gpus: int, **said: object) -> str:
-        private = {
-            "name": f"{WORD}-request",
-            "labels": {"command": f"python {WORD}.py", f"{WORD}-key": f"{WORD}-value"},
-            "run": run["id"],
-            "step": step["id"],
-        }
-        return str(who.ok("POST", "/requests", {"demand": {"gpu": gpus}, "pool": "shared", **private, **said})["id"])
-
-    others = {
-        "released": ask(bob, 1, idempotency_key=f"{WORD}-again"),
-        "rejected": ask(bob, 99),
-        "allocated": ask(bot, 4, team="theirs"),
-        "preempting": ask(bob, 3, max_runtime_s=3600, profile=None),
-    }
-    bob.ok("POST", f"/requests/{others['released']}/release", {"reason": f"{WORD} is done"})
-    ask(bob, 1)
-    others["queued"] = ask(bob, 2)
-    alice.ok("POST", "/requests", {"demand": {"gpu": 2}, "pool": "shared"})  # what is reserved for her is taken back
-    waiting = alice.ok("POST", "/requests", {"demand": {"gpu": 4}, "pool": "shared", "name": "hers"})["id"]
-    wait_until(lambda: owner.ok("GET", "/requests?status=preempting")["items"], what="somebody to let go")
-    return Scene(owner, alice, others, run["id"], step["id"], waiting)
+        yield made_by(owner)
 
 
 def paths(scene: Scene) -> Iterator[str]:
@@ -119,14 +54,6 @@ def paths(scene: Scene) -> Iterator[str]:
     yield from (f"/requests?view=all&name={WORD}-request", f"/requests?view=all&label={WORD}-key={WORD}-value")
     yield from ("/history?limit=1000", "/history?after=0&limit=1000", "/runs?limit=1000", "/tokens?limit=1000")
     yield from (f"/history?object={request}" for request in scene.others.values())
-
-
-def told(answer: Any) -> str:
-    """What an answer tells that the caller did not say: what they asked for comes back in a refusal."""
-    document = json.loads(answer.body) if answer.body.startswith((b"{", b"[")) else {}
-    if answer.status >= 400:
-        return json.dumps({key: document.get(key) for key in ("candidates", "numbers")})
-    return str(answer.body.decode())
 
 
 def test_no_answer_to_a_member_has_a_private_word_of_others(scene: Scene) -> None:
@@ -167,8 +94,6 @@ def test_nothing_can_be_found_out_by_asking_for_it(scene: Scene) -> None:
     ):
         assert scene.alice.ok("GET", f"/requests?view=all&{condition}")["items"] == []
     assert scene.alice("GET", f"/requests?run={scene.run}").status == 404
-    used = {"demand": {"gpu": 1}, "pool": "shared", "idempotency_key": f"{WORD}-again"}
-    assert scene.alice("POST", "/requests", used).json["type"] == "idempotency-key-reused"
     taken = scene.alice("POST", "/requests", {"demand": {"gpu": 1}, "run": scene.run})
     assert taken.status == 404, "nobody gets into the runs of others"
 
@@ -177,7 +102,7 @@ def test_what_explains_the_wait_is_told(scene: Scene) -> None:
     """The team, what it asks for and since when, the status, and who holds what is missing."""
     seen = {item["id"]: item for item in scene.alice.ok("GET", "/requests?limit=1000")["items"]}
     whole = {item["id"]: item for item in scene.owner.ok("GET", "/requests?limit=1000")["items"]}
-    assert set(seen) == set(whole)
+    assert set(seen) == set(whole) - {scene.away}
     for status in ("allocated", "queued"):
         mine, theirs = seen[scene.others[status]], whole[scene.others[status]]
         assert mine["foreign"] and not theirs["foreign"]

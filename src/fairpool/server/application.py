@@ -10,13 +10,15 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairpool.app.authz import Principal, Right
-from fairpool.app.errors import NotFound, NotLeading
+from fairpool.app.errors import Ambiguous, NotFound, NotLeading
 from fairpool.app.rights import right_of, roles_for
 from fairpool.app.store_errors import StaleLeader
 from fairpool.server.calls import Call
+from fairpool.server.concerns import discreet
 from fairpool.server.endpoints import Endpoint
 from fairpool.server.failures import not_found
 from fairpool.server.gate import Gate
+from fairpool.server.lookups import reading
 from fairpool.server.problems import Refused
 from fairpool.server.routes import ENDPOINTS
 from fairpool.server.services import Services
@@ -113,13 +115,21 @@ async def _answer(call: Call, endpoint: Endpoint) -> Response:
         return await _forwarded(call)
     try:
         return await endpoint.handler(call)
-    except NotFound as error:
-        raise not_found(error, call.field_of(error.ref)) from None
+    except (NotFound, Ambiguous) as error:
+        told = await _discreet(call, error)
+        raise (not_found(told, call.field_of(told.ref)) if isinstance(told, NotFound) else told) from None
     except (NotLeading, StaleLeader):
         # It has just lost the leadership. Nothing was changed: the next one can do it all.
         if endpoint.is_local:
             raise
         return await _forwarded(call)
+
+
+async def _discreet(call: Call, error: NotFound | Ambiguous) -> NotFound | Ambiguous:
+    """The same refusal, without names that are not for the caller."""
+    if call.right is not Right.OWN:
+        return error
+    return await reading(call, lambda reader: discreet(reader, error, call.reach))
 
 
 async def _forwarded(call: Call) -> Response:

@@ -51,13 +51,13 @@ async def created(
     fingerprint = keys.digest(await call.payload())
 
     def once(tx: Transaction) -> Callable[[], Declared[Spec]]:
-        used = tx.key(kind, key)
+        used = tx.key(kind, keys.of_caller(tx, key))
         if used is not None and used.fingerprint != fingerprint:
             raise KeyReused(key)
         if used is not None:
             return lambda: cast("Declared[Spec]", tx.memory.find(kind, used.object))
         answer = command(tx)
-        tx.use_key(kind, key, answer().id, fingerprint)
+        tx.use_key(kind, keys.of_caller(tx, key), answer().id, fingerprint)
         return answer
 
     return await decided(call, once, present)

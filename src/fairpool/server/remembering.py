@@ -40,10 +40,14 @@ def page(
     if _reads_all(reach):
         return reader.history.page(query, cursor=cursor, limit=limit, newest_first=newest_first)
     found: list[HistoryEntry] = []
-    after = cursor
+    after, actor = cursor, query.actor
+    if reach.owner is not None:
+        query = replace(query, actor="")  # only names that are shown can be asked for
     for _ in range(_MOST_READ):
         read = reader.history.page(query, cursor=after, limit=_READ_AT_ONCE, newest_first=newest_first)
         for entry in readable(reader, read.items, reach):
+            if actor not in ("", entry.change.actor):
+                continue
             found.append(entry)
             if len(found) == limit:
                 return Page(items=tuple(found), next=entry.seq)
@@ -115,4 +119,11 @@ def _nameless(change: Change, reach: Reach) -> Change:
         if isinstance(document.get("subject"), str):
             shown[name] = {**document, "subject": redaction.subject(str(document["subject"]), reach)}
     actor = change.actor if change.actor in _NOBODY else redaction.SOMEBODY
-    return replace(change, actor=actor, source="", before=shown["before"], after=shown["after"])
+    name = _of_policy(change.name, reach) if change.kind is Kind.POLICY else change.name
+    return replace(change, name=name, actor=actor, source="", before=shown["before"], after=shown["after"])
+
+
+def _of_policy(name: str, reach: Reach) -> str:
+    """A policy's name, which ends in whose it is, or was at the time."""
+    place, slash, subject = name.rpartition("/")
+    return place + slash + redaction.subject(subject, reach)

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
+from fairpool.app.authz import Principal, Role
 from fairpool.app.errors import CannotOpen, Conflict, Exists, NotAllowed, NoVaultKey
 from fairpool.app.records import HistoryQuery, Kind
-from fairpool.app.use_cases import requests, teams, vaults
+from fairpool.app.use_cases import requests, teams, users, vaults
 from fairpool.app.use_cases.vaults import Keyless, Setting, VaultChange
 from fairpool.bootstrap.sealing import FernetSealer, WrongKey, sealer_of
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.policies import Subject
-from tests.unit.app.office import Office, opened
+from tests.unit.app.office import Office, ask, opened
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 SECRET = "hunter2-nobody-must-see-this"
@@ -66,6 +67,22 @@ def test_the_owner_of_a_granted_request_gets_everything_and_the_read_is_written_
     last = office.store.reader.history.page(HistoryQuery(object=vault.id), newest_first=True).items[0].change
     assert (last.what, last.actor, last.cause) == ("read", "alice", f"for request {made.id}")
     assert last.after["secrets"] == ["HF_TOKEN"]
+
+
+def test_who_may_ask_as_any_team_reads_the_vaults_of_their_own_alone(office: Office, sealer: FernetSealer) -> None:
+    filled(office, sealer)
+    office.do(users.create, "olga", role=Role.OPERATOR)
+    office.do(users.create, "ada", role=Role.ADMIN)
+    for name, role in (("olga", Role.OPERATOR), ("ada", Role.ADMIN)):
+        caller = Principal(subject=Subject.parse(f"user:{name}"), role=role)
+        made = office.do(requests.submit, ask("team:red", 1), actor=f"user:{name}")
+        if role is Role.ADMIN:
+            assert office.do(vaults.read, made.id, sealer, actor=f"user:{name}", caller=caller).vault == "red"
+            continue
+        with pytest.raises(NotAllowed, match="you are not in that team"):
+            office.do(vaults.read, made.id, sealer, actor=f"user:{name}", caller=caller)
+        office.do(teams.create, "red", members=["olga"])
+        assert office.do(vaults.read, made.id, sealer, actor=f"user:{name}", caller=caller).vault == "red"
 
 
 def test_nobody_else_gets_it_and_nobody_before_or_after(office: Office, sealer: FernetSealer) -> None:

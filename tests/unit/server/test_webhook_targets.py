@@ -35,6 +35,10 @@ PRIVATE = [
     "64:ff9b::a00:1",
     "2002:7f00:1::",
     "2002:c0a8:101::1",
+    "::127.0.0.1",
+    "::ffff:0:127.0.0.1",
+    "64:ff9b:1::7f00:1",
+    "4000::1",
 ]
 PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:2800:220:1::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
 
@@ -76,6 +80,12 @@ def test_an_address_that_everybody_can_reach_is_allowed(host: str) -> None:
         "http://localhost/",
         "http://api.localhost/",
         "https://example.org/" + "x" * 2000,
+        "http://\uff11\uff12\uff17.0.0.1/",
+        "http://\u2460\u2461\u2466.0.0.1/",
+        "http://127\u30020\u30020\u30021/",
+        "http://\uff4cocalhost/",
+        "http://%31%32%37.0.0.1/",
+        "http://example.org\\@127.0.0.1/",
     ],
 )
 def test_what_is_no_address_of_a_web_server_is_refused_without_repeating_it(url: str) -> None:

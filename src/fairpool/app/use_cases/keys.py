@@ -1,4 +1,7 @@
-"""Idempotency keys (S36): the same key with the same body gives the same object again."""
+"""Idempotency keys (S36): the same key with the same body gives its sender the same object again.
+
+Each caller has keys of their own: nobody finds out which ones others use, or takes one from them beforehand.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import fields
 
+from fairpool.app.authz import INSTALLATION
 from fairpool.app.errors import KeyReused
 from fairpool.app.records import Kind
 from fairpool.app.transaction import Transaction
@@ -29,9 +33,19 @@ def digest(body: bytes) -> str:
 
 def used_for(tx: Transaction, kind: Kind, key: str, body: object) -> str | None:
     """The id of what this key made before; None for a new one. Raises KeyReused where the body was another."""
-    used = tx.key(kind, key)
+    used = tx.key(kind, of_caller(tx, key))
     if used is None:
         return None
     if used.fingerprint != fingerprint(body):
         raise KeyReused(key)
     return used.object
+
+
+def use_for(tx: Transaction, kind: Kind, key: str, object_id: str, body: object) -> None:
+    """From now on this key of the caller's means that object."""
+    tx.use_key(kind, of_caller(tx, key), object_id, fingerprint(body))
+
+
+def of_caller(tx: Transaction, key: str) -> str:
+    """The key as it is kept. Those of the installation's own token stand as they were sent, as all once did."""
+    return key if tx.actor == INSTALLATION else f"{tx.actor} {key}"

@@ -182,16 +182,18 @@ def _never(books: PoolBooks, policy: Policy, profile: Profile) -> Reason | None:
 
 
 def _why_not(memory: Memory, reach: Reach, subject: Subject, name: str) -> str:
-    """Why there is no such queue, in a sentence."""
-    declared = memory.named(Kind.PROFILE, name)
-    if declared is None:
-        return f"no profile {name!r}"
+    """Why there is no such queue, in a sentence; of what is not the caller's nothing."""
     if not sees(reach, subject):
         return ""
+    declared, nowhere = memory.named(Kind.PROFILE, name), f"no policy of {subject} offers such a profile"
+    if declared is None:
+        return nowhere if reach.owner is not None else f"no profile {name!r}"
     profile = cast("Declared[Profile]", declared).spec
     reasons = [_never(books, policy, profile) for policy, books in _pairs(memory, subject, profile)]
     told = [sentences.reason(reason, sentences.names_of(memory)) for reason in reasons if reason is not None]
     pools = ", ".join(profile.pools)
+    if not told and reach.owner is not None:
+        return nowhere
     return "; ".join(told) or f"{subject} has no policy on {pools}, which is where profile {name!r} runs"
 
 

@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairpool.app.authz import EVERYTHING, OWNER, Principal, Reach
-from fairpool.app.errors import Ambiguous, AppError, Conflict, KeyReused, NotFound, QueueFull
+from fairpool.app.errors import Ambiguous, AppError, Conflict, NotFound, QueueFull
 from fairpool.app.leases import DEFAULT_LEASE_S
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader
 from fairpool.app.records import Document, Kind, Lease, RequestQuery, RequestRecord, State, Submission
+from fairpool.app.rights import right_of
 from fairpool.app.sentences import spans_of
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.asking import made_as
 from fairpool.app.use_cases.components import LOCAL, check_component
 from fairpool.app.use_cases.demands import with_step_slot
-from fairpool.app.use_cases.keys import fingerprint, used_for
+from fairpool.app.use_cases.keys import use_for, used_for
 from fairpool.app.use_cases.profiles import defaults_in
 from fairpool.core import events as ev
 from fairpool.core import explain as core_explain
@@ -68,7 +69,7 @@ def submit(tx: Transaction, ask: Ask, *, caller: Principal = OWNER, most_queued:
     if ask.idempotency_key:
         made = used_for(tx, Kind.REQUEST, ask.idempotency_key, ask)
         if made is not None:
-            return _made_before(tx, made, ask.idempotency_key)
+            return lambda: get(tx.memory, tx.reader, made)
     queued = tx.memory.queued_by.get(tx.actor, 0)
     if most_queued and caller.subject is not None and queued >= most_queued:
         raise QueueFull(tx.actor, queued=queued, most=most_queued)
@@ -76,7 +77,7 @@ def submit(tx: Transaction, ask: Ask, *, caller: Principal = OWNER, most_queued:
     request = build(tx.memory, tx.reader, ask, RequestId(tx.ids.new(Kind.REQUEST)), tx.now, caller)
     tx.apply(ev.Submitted(request=request))
     if ask.idempotency_key:
-        tx.use_key(Kind.REQUEST, ask.idempotency_key, request.id, fingerprint(given))
+        use_for(tx, Kind.REQUEST, ask.idempotency_key, request.id, given)
     tx.insert(
         RequestRecord(
             request=request,
@@ -133,13 +134,6 @@ def with_defaults(memory: Memory, ask: Ask) -> Ask:
     )
 
 
-def _made_before(tx: Transaction, request: str, key: str) -> Answer:
-    """What the key made. It is the caller's own: of others' keys nobody learns what they made."""
-    if get(tx.memory, tx.reader, request).submission.created_by != tx.actor:
-        raise KeyReused(key)
-    return lambda: get(tx.memory, tx.reader, request)
-
-
 def build(
     memory: Memory, reader: Reader, ask: Ask, request: RequestId, now: Instant, caller: Principal = OWNER
 ) -> Request:
@@ -179,7 +173,12 @@ def own_wait_timeout_s(record: RequestRecord) -> int | None:
 def _place_of_retried(
     memory: Memory, reader: Reader, ask: Ask, subjects: tuple[Subject, ...], caller: Principal
 ) -> Instant:
-    old = get(memory, reader, ask.retry_of)
+    old, reach = (
+        get(memory, reader, ask.retry_of),
+        Reach(principal=caller, right=right_of("request_create", caller.role)),
+    )
+    if not is_within(old, reach):
+        raise NotFound("request", ask.retry_of)
     if old.submission.created_by == caller.actor and caller.subject is not None:
         # Its maker may have joined or left teams meanwhile; what it runs on stays.
         same = _components(old.request.subjects) == _components(subjects)
@@ -223,7 +222,7 @@ def check_within(record: RequestRecord, reach: Reach) -> None:
 
 
 def _finish(tx: Transaction, ref: str, how: Status, cause: str, reach: Reach) -> Answer:
-    record = get(tx.memory, tx.reader, ref)
+    record = get(tx.memory, tx.reader, ref, reach)
     check_within(record, reach)
     if record.id not in tx.memory.live:
         # What was being evicted ends as preempted however it lets go: asking again finds it so.
@@ -261,21 +260,33 @@ def renew(
     )
 
 
-def get(memory: Memory, reader: Reader, ref: str) -> RequestRecord:
-    """The request that an id or a unique prefix of one means. Raises NotFound, Ambiguous."""
+def get(memory: Memory, reader: Reader, ref: str, reach: Reach = EVERYTHING) -> RequestRecord:
+    """The request that an id or a unique prefix of one means. Raises NotFound, Ambiguous.
+
+    Of those that are out of reach only live ones are there, and only by their whole id.
+    """
     record = memory.record(RequestId(ref))
-    return record if record is not None else find(reader, ref)
+    return record if record is not None and _is_there(record, ref, reach) else find(reader, ref, reach)
 
 
-def find(reader: Reader, ref: str) -> RequestRecord:
+def find(reader: Reader, ref: str, reach: Reach = EVERYTHING) -> RequestRecord:
     """As `get`, of what is committed; from any thread."""
-    ids = reader.requests.match(ref)
-    if len(ids) > 1:
-        raise Ambiguous("request", ref, candidates=ids)
-    records = reader.requests.get(ids)
-    if not records:
+    found = [record for record in matching(reader, ref) if _is_there(record, ref, reach)]
+    if len(found) > 1:
+        raise Ambiguous("request", ref, candidates=[record.id for record in found])
+    if not found:
         raise NotFound("request", ref)
-    return records[ids[0]]
+    return found[0]
+
+
+def matching(reader: Reader, ref: str) -> list[RequestRecord]:
+    """The request of that id, else the first few whose ids begin so, by id."""
+    records = reader.requests.get(reader.requests.match(ref))
+    return [records[request] for request in sorted(records)]
+
+
+def _is_there(record: RequestRecord, ref: str, reach: Reach) -> bool:
+    return is_within(record, reach) or (not record.status.is_final and record.id == ref)
 
 
 def _known(memory: Memory, request: RequestId) -> RequestRecord:

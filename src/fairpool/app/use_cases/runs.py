@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fairpool.app.authz import EVERYTHING, OWNER, Principal, Reach
-from fairpool.app.errors import Ambiguous, KeyReused, NotFound
+from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.ports import Reader
 from fairpool.app.records import Document, Kind, RunRecord, RunStatus, StepRecord
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import stacks
 from fairpool.app.use_cases.asking import made_as
-from fairpool.app.use_cases.keys import fingerprint, used_for
+from fairpool.app.use_cases.keys import use_for, used_for
 from fairpool.core.ids import Instant
 
 RunAnswer = Callable[[], RunRecord]
@@ -61,8 +61,6 @@ def create_run(tx: Transaction, new: NewRun, *, idempotency_key: str = "", calle
         made = used_for(tx, Kind.RUN, idempotency_key, new)
         if made is not None:
             before = tx.run_in_progress(made) or find_run(tx.reader, made)
-            if before.created_by != tx.actor:
-                raise KeyReused(idempotency_key)
             return lambda: before
     stack = tx.memory.document(Kind.STACK, new.stack or stacks.active(tx.memory)) if new.stack else None
     run = RunRecord(
@@ -79,7 +77,7 @@ def create_run(tx: Transaction, new: NewRun, *, idempotency_key: str = "", calle
     )
     tx.report_run(run)
     if idempotency_key:
-        tx.use_key(Kind.RUN, idempotency_key, run.id, fingerprint(new))
+        use_for(tx, Kind.RUN, idempotency_key, run.id, new)
     tx.note(Kind.RUN, run.id, run.status.value, name=run.name, cause="reported", run=run.id)
     return lambda: run
 
@@ -136,7 +134,7 @@ def create_step(
     )
     tx.report_step(step)
     if idempotency_key:
-        tx.use_key(Kind.STEP, idempotency_key, step.id, fingerprint(new))
+        use_for(tx, Kind.STEP, idempotency_key, step.id, new)
     tx.note(Kind.STEP, step.id, step.status.value, name=step.name, cause="reported", run=owner.id)
     return lambda: step
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from fairpool.app.authz import EVERYTHING, OWNER, Principal, Reach, Right, Role
 from fairpool.app.errors import CannotOpen, Conflict, Exists, NotAllowed, NoVaultKey
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Sealer
@@ -184,12 +185,14 @@ def of_request(memory: Memory, record: RequestRecord) -> VaultRecord | None:
     return memory.document(Kind.VAULT, vault.id) if vault is not None else None
 
 
-def read(tx: Transaction, ref: str, sealer: Sealer) -> Callable[[], Environment]:
+def read(tx: Transaction, ref: str, sealer: Sealer, *, caller: Principal = OWNER) -> Callable[[], Environment]:
     """What a granted request's vault gives to its step, values and all; written down in the history without them.
 
-    Raises NotFound; NotAllowed for whoever did not make the request; Conflict while it holds nothing; CannotOpen.
+    Raises NotFound; NotAllowed for whoever did not make the request, or is not in the team whose vault it is; Conflict
+    while it holds nothing; CannotOpen.
     """
-    record = get_request(tx.memory, tx.reader, ref)
+    reach = EVERYTHING if caller.subject is None else Reach(principal=caller, right=Right.OWN)
+    record = get_request(tx.memory, tx.reader, ref, reach)
     if record.submission.created_by != tx.actor:
         raise NotAllowed(f"request {record.id} is not yours: its environment is told to whoever made it")
     if record.state.grant is None or record.status.is_final:
@@ -197,9 +200,17 @@ def read(tx: Transaction, ref: str, sealer: Sealer) -> Callable[[], Environment]
     vault = of_request(tx.memory, record)
     if vault is None:
         return lambda: Environment(request=record.id)
+    if not _may_open(tx.memory, vault.name, caller):
+        raise NotAllowed(f"request {record.id} gets the vault of team {vault.name!r}, and you are not in that team")
     variables = _opened(vault, sealer)
     tx.note(Kind.VAULT, vault.id, "read", name=vault.name, cause=f"for request {record.id}", after=_names(vault.spec))
     return lambda: Environment(request=record.id, vault=vault.name, variables=variables)
+
+
+def _may_open(memory: Memory, team: str, caller: Principal) -> bool:
+    """Whether a vault's values are for the caller: whoever runs things may make requests as any team, and does not
+    read its secrets by that."""
+    return caller.subject is None or caller.role is Role.ADMIN or team in memory.teams_of(caller.subject)
 
 
 def shown(spec: Document) -> dict[str, Json]:

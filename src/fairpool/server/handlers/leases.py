@@ -28,7 +28,7 @@ async def _renew(call: Call) -> Response:
     result = await decided(call, lambda tx: requests.renew(tx, [ref], length_s=body.lease_s, reach=reach), _result)
     if result.missing:
         # Owners renew by id, which the scheduler knows; a prefix is for people, and looked up.
-        found = await reading(call, lambda reader: requests.find(reader, ref))
+        found = await reading(call, lambda reader: requests.find(reader, ref, reach))
         requests.check_within(found, reach)
         result = await decided(
             call, lambda tx: requests.renew(tx, [found.id], length_s=body.lease_s, reach=reach), _result

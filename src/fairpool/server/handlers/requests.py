@@ -10,16 +10,18 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from fairpool.app.authz import Reach
-from fairpool.app.errors import AppError, NotFound
+from fairpool.app.errors import Ambiguous, AppError, NotFound
 from fairpool.app.memory import Memory
+from fairpool.app.ports import Reader
 from fairpool.app.records import Kind, RequestQuery, RequestRecord
 from fairpool.app.use_cases import requests, runs
 from fairpool.core.errors import CoreError, InvalidInput
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.policies import Subject
 from fairpool.core.requests import Status
-from fairpool.server import incoming, lookups, redaction
+from fairpool.server import concerns, incoming, lookups, redaction
 from fairpool.server.calls import Call, invalid
+from fairpool.server.concerns import Concerns
 from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.explaining import check_view, explanation_view
@@ -106,7 +108,7 @@ async def _bulk(call: Call) -> Response:
             items=[
                 BulkItem(index=index, request=next(views))
                 if isinstance(item, RequestRecord)
-                else BulkItem(index=index, problem=_problem_of(item))
+                else BulkItem(index=index, problem=_problem_of(item, call.reach))
                 for index, item in enumerate(found)
             ]
         )
@@ -119,14 +121,23 @@ async def _bulk(call: Call) -> Response:
 
 
 async def _check_run(call: Call, asks: Sequence[requests.Ask]) -> None:
-    """A request is shown with the run that it names: nobody gets into the runs of others. Raises NotFound."""
-    reach, named = call.reach, {ask.run for ask in asks if ask.run}
-    if named and reach.owner is not None:
-        for run in named:
-            await reading(call, lambda reader, run=run: runs.find_run(reader, run, reach))  # type: ignore[misc]
+    """A request is shown with the run and the step that it names: nobody gets into those of others. Raises NotFound."""
+    reach = call.reach
+    named_runs, named_steps = {ask.run for ask in asks if ask.run}, {ask.step for ask in asks if ask.step}
+
+    def look(reader: Reader) -> None:
+        for run in named_runs:
+            runs.find_run(reader, run, reach)
+        for step in named_steps:
+            runs.find_step(reader, step, reach)
+
+    if reach.owner is not None and (named_runs or named_steps):
+        await reading(call, look)
 
 
-def _problem_of(error: AppError | CoreError) -> Problem:
+def _problem_of(error: AppError | CoreError, reach: Reach) -> Problem:
+    if isinstance(error, NotFound | Ambiguous) and reach.owner is not None:
+        error = NotFound(error.kind, error.ref)  # without names that are like it: not all are for the caller
     refused = refusal_of(error)
     assert refused is not None
     return refused.problem
@@ -175,8 +186,23 @@ async def _list_past(call: Call, query: RequestQuery) -> Response:
 
 
 def _views(memory: Memory, records: Sequence[RequestRecord], reach: Reach) -> list[RequestView]:
-    views = request_views(memory, records)
-    return [redaction.request(view, record, reach) for view, record in zip(views, records, strict=True)]
+    """Those of these that are there for the caller, as far as they are: of others a page may be short, and empty."""
+    seen = _visible(memory, records, reach)
+    views = request_views(memory, seen)
+    return [redaction.request(view, record, reach) for view, record in zip(views, seen, strict=True)]
+
+
+def _visible(memory: Memory, records: Sequence[RequestRecord], reach: Reach) -> list[RequestRecord]:
+    """The caller's own, and of others those that live and may be why one's own wait."""
+    if all(requests.is_within(record, reach) for record in records):
+        return list(records)
+    concern = Concerns(memory.all, reach)
+
+    def is_there(record: RequestRecord) -> bool:
+        known = memory.live.get(record.id)
+        return requests.is_within(record, reach) or (known is not None and concern.explain(memory, known))
+
+    return [record for record in records if is_there(record)]
 
 
 async def _query(call: Call) -> RequestQuery:
@@ -185,7 +211,7 @@ async def _query(call: Call) -> RequestQuery:
     is_open = not any(call.texts(name) for name in ("run", "subject", "profile", "name", "label"))
     pool_id = run_id = ""
     if pool is not None:
-        pool_id = (await reading(call, lambda reader: lookups.declared(reader, Kind.POOL, pool))).id
+        pool_id = (await reading(call, lambda reader: concerns.known(reader, Kind.POOL, pool, call.reach))).id
     if run is not None:
         run_id = (await reading(call, lambda reader: runs.find_run(reader, run, call.reach))).id
     return RequestQuery(
@@ -226,23 +252,26 @@ async def _get(call: Call) -> Response:
 
 
 async def _look(call: Call, ref: str) -> RequestView:
-    """A request as it is now, by id or unique prefix. Of others only live ones are there for the caller."""
+    """A request as it is now, by id or unique prefix. Of others those are there that may be why one's own wait."""
     reach = call.reach
 
-    def show(memory: Memory, now: Instant, record: RequestRecord) -> RequestView:
-        if record.status.is_final and not requests.is_within(record, reach):
+    def show(memory: Memory, found: Sequence[RequestRecord]) -> RequestView:
+        views = _views(memory, [memory.live.get(record.id) or record for record in found], reach)
+        if len(views) > 1:
+            raise Ambiguous("request", ref, candidates=[view.id for view in views])
+        if not views:
             raise NotFound("request", ref)
-        return redaction.request(request_view(memory, now, record), record, reach)
+        return views[0]
 
     def live(memory: Memory, now: Instant) -> RequestView | None:
         record = memory.live.get(RequestId(ref))
-        return None if record is None else show(memory, now, record)
+        return None if record is None else show(memory, [record])
 
     view = await asked(call, live)
     if view is not None:
         return view
-    record = await reading(call, lambda reader: requests.find(reader, ref))
-    return await asked(call, lambda memory, now: show(memory, now, memory.live.get(record.id) or record))
+    found = await reading(call, lambda reader: requests.matching(reader, ref))
+    return await asked(call, lambda memory, now: show(memory, found))
 
 
 async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int | None = None) -> RequestView:
@@ -265,7 +294,7 @@ async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int
 
 async def _explain(call: Call) -> Response:
     reader, reach, ref = call.workspace.reader, call.reach, call.path["id"]
-    record = await reading(call, lambda reader: requests.find(reader, ref))
+    record = await reading(call, lambda reader: requests.find(reader, ref, reach))
     requests.check_within(record, reach)
 
     def explained(memory: Memory, now: Instant) -> Explanation:

@@ -79,7 +79,7 @@ async def of_vault(call: Call) -> Response:
 
 async def of_request(call: Call) -> Response:
     """The history of one request, newest first."""
-    found = await reading(call, lambda reader: requests.find(reader, call.path["id"]))
+    found = await reading(call, lambda reader: requests.find(reader, call.path["id"], call.reach))
     requests.check_within(found, call.reach)
     return await _page(call, HistoryQuery(kind=Kind.REQUEST, object=found.id))
 

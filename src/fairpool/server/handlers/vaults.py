@@ -129,8 +129,8 @@ async def _rotate(call: Call) -> Response:
 
 
 async def _environment(call: Call) -> Response:
-    sealer, ref = call.services.sealer, call.path["id"]
-    view = await decided(call, lambda tx: vaults.read(tx, ref, sealer), _environment_view)
+    sealer, ref, caller = call.services.sealer, call.path["id"], call.principal
+    view = await decided(call, lambda tx: vaults.read(tx, ref, sealer, caller=caller), _environment_view)
     answer = present(view)
     answer.headers["Cache-Control"] = "no-store"
     return answer

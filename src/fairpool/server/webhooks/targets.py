@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,7 +20,13 @@ from fairpool.core.errors import InvalidInput
 
 MAX_URL: Final = 2000
 
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
+"""What may stand for a host. A wide or circled digit, say, is no digit here, and is one for whoever connects."""
+
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_UNICAST: Final = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that was ever given to anybody; elsewhere old ways of writing IPv4 addresses lead inside."""
+
 _LAST_32: Final = (1 << 32) - 1
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -47,6 +54,8 @@ def check_url(url: str, *, allow_private: bool) -> str:
         raise _wrong("it holds a name or password")
     if port == 0 or parts.fragment:
         raise _wrong("it is no address of a web server")
+    if not _HOST.fullmatch(host):
+        raise _wrong("its host is not written in the letters of host names (others as xn--…)")
     if not allow_private and (host == "localhost" or host.endswith(".localhost") or is_private(host)):
         raise _wrong("only this machine or its network can reach it")
     return url
@@ -77,6 +86,8 @@ def _is_public(address: Address) -> bool:
             inner = ipaddress.IPv4Address(int(address) & _LAST_32)
         if inner is not None:
             return _is_public(inner)
+        if address not in _UNICAST:
+            return False
     return address.is_global and not address.is_multicast
 
 
