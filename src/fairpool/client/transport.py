@@ -72,6 +72,13 @@ class Transport:
         """Close the kept connections."""
         self._pool.clear()
 
+    def each(self) -> tuple[Transport, ...]:
+        """This one where it has one server; of several, one to each of them alone, which waits for nobody."""
+        if len(self._servers) == 1:
+            return (self,)
+        token = self._headers.get("Authorization", "").removeprefix("Bearer ")
+        return tuple(Transport(url, token or None, retries=0) for url in self._servers)
+
     def _move(self, address: Address) -> None:
         self._servers, token = _checked(address)
         self.url = self._servers[0]

@@ -199,6 +199,23 @@ def test_several_servers_that_are_all_gone_are_waited_for(waits: list[float]) ->
     assert sum(waits) > 60
 
 
+def test_each_of_several_servers_can_be_asked_alone_and_nobody_is_waited_for(
+    server: Scripted, waits: list[float]
+) -> None:
+    transport = Transport(f"http://127.0.0.1:1,{server.url}", "tok")
+    gone, there = (Client(each) for each in transport.each())
+    with pytest.raises(Unreachable):
+        gone.server()
+    assert waits == []
+    server.answers(EMPTY_PAGE)
+    assert there.pools() == []
+    assert server.calls[0].headers["authorization"] == "Bearer tok"
+    for each in (gone, there):
+        each.close()
+    transport.close()
+    assert Transport(server.url, None).each()[0].url == server.url
+
+
 def test_further_tries_come_later_and_later(server: Scripted, client: Client, waits: list[float]) -> None:
     server.answers(HANG_UP)
     with pytest.raises(Unreachable):
