@@ -112,8 +112,16 @@ def test_a_change_is_repeated_as_it_says_what_is_to_be_so(
 def test_what_may_have_been_done_and_cannot_be_done_twice_is_not_repeated(server: Scripted, client: Client) -> None:
     server.answers(HANG_UP)
     with pytest.raises(Unreachable):
-        client.transport.raw("apply")
+        client.transport.raw("sign_in_exchange")
     assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("route", ["apply", "token_create"])
+def test_what_is_applied_or_told_once_is_asked_again_with_its_key(server: Scripted, client: Client, route: str) -> None:
+    server.answers(HANG_UP, Answer(body=b"{}"))
+    client.transport.raw(route)
+    assert len(server.calls) == 2
+    assert len({call.headers["idempotency-key"] for call in server.calls}) == 1
 
 
 def test_what_was_not_said_is_not_sent(server: Scripted, client: Client) -> None:

@@ -99,7 +99,8 @@ class EffectView(View):
 class ApplyResult(View):
     """What applying documents changes, or changed.
 
-    applied: whether it was done; false for a plan, and where there was nothing to do.
+    applied: whether it was done; false for a plan, and where there was nothing to do. A call that is repeated with its
+    key is told that it was done, and not once more what that changed.
     unchanged: how many documents want what is so already. effects: what it does to work that waits or runs, as far as
     it was tried out. expected: what the plan rests on; sent along, it is carried out only where nothing has changed.
     """
