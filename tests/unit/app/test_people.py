@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairpool.app.authz import Role
@@ -143,7 +145,7 @@ def test_a_team_and_a_component_have_no_tokens(office: Office) -> None:
 
 
 def test_a_token_is_told_again_for_the_same_key_and_nothing_of_it_is_kept(office: Office) -> None:
-    asked = {"key": "k1", "fingerprint": "f", "secret": b"of the installation"}
+    asked: dict[str, Any] = {"key": "k1", "fingerprint": "f", "secret": b"of the installation"}
     first = office.do(tokens.create_once, ALICE, "laptop", **asked)
     again = office.do(tokens.create_once, ALICE, "laptop", **asked)
     assert (again.record, again.text.reveal()) == (first.record, first.text.reveal())
