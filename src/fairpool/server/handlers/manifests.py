@@ -281,6 +281,7 @@ def _result(scope: Scope, changes: Changes, versions: Mapping[str, int], trial: 
         unchanged=len(changes.kept),
         along=[AlongView(action=what, kind=kind.value, name=name) for kind, name, what in trial.along],
         effects=[_effect(effect) for effect in trial.effects],
+        warnings=list(trial.warnings),
         expected=dict(versions),
     )
 
