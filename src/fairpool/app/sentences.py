@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
-from fairpool.app.shortages import Shortage
+from fairpool.app.warnings import Shortage
 from fairpool.core.amounts import WHOLE, show
 from fairpool.core.explain import CandidateView, Explanation
 from fairpool.core.ids import SECOND, Instant

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fairpool.app.memory import Memory
 from fairpool.app.queries import PoolStatus, pool_statuses
+from fairpool.app.warnings import Shortage
 from fairpool.core.amounts import UNMETERED_BY_DEFAULT
 from fairpool.core.ids import Instant
 from fairpool.core.pools import NodeState, Pool, healthy_capacity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shortage:
-    """A pool has less of a key than it would need. used, reserved: 0 for the one that there is enough for.
-
-    key: "" where what is short is reserved over several pools together, and so lies nowhere in particular.
-    """
-
-    pool: str
-    key: str = ""
-    capacity: int = 0
-    used: int = 0
-    reserved: int = 0
 
 
 def shortages(memory: Memory, now: Instant) -> list[Shortage]:

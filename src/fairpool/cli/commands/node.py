@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -12,30 +11,14 @@ import click
 from fairpool.cli import render
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import connected, dry_run, nearest, note, printed
-from fairpool.cli.render import Column, Style
+from fairpool.cli.poolview import COLUMNS, NAMES, Placed, warn
+from fairpool.cli.render import Style
 from fairpool.cli.watching import show, watch_option
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
-    from fairpool.wire.pools import NodeView, PoolView
+    from fairpool.wire.pools import NodeView
 
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A node, and the pool that it belongs to."""
-
-    pool: PoolView
-    node: NodeView
-
-
-NAMES = (Column("NODE", lambda placed: placed.node.name), Column("POOL", lambda placed: placed.pool.name))
-COLUMNS = (
-    Column("STATE", lambda placed: placed.node.state),
-    Column("USED", lambda placed: render.shares(placed.node.used, placed.node.capacity)),
-    Column("GPU-TYPE", lambda placed: placed.node.gpu_type),
-    Column("REQUESTS", lambda placed: len(placed.node.requests)),
-    Column("LABELS", lambda placed: _labels(placed.node.labels), wide=True),
-)
 
 _LABEL = re.compile(r"(?P<key>[^=]+)(?:=(?P<value>.*)|(?P<gone>-))", re.DOTALL)
 
@@ -128,7 +111,6 @@ def label(client: Client, node: str, labels: tuple[str, ...], style: Style, *, o
 
 
 def _set(client: Client, words: tuple[str, ...], state: str) -> None:
-    from fairpool.cli.commands.pool import warn
     from fairpool.wire.pools import NodeUpdate
 
     if len(words) > 2:
@@ -182,7 +164,3 @@ def _changed(node: NodeView, said: Mapping[str, str | None], *, overwrite: bool)
 def _told(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     keys = sorted(key for key in {**old, **new} if old.get(key) != new.get(key))
     return ", ".join(f"{key}={new[key]}" if key in new else f"{key} taken away" for key in keys)
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))

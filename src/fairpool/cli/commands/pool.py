@@ -10,6 +10,8 @@ from fairpool.cli import render
 from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import body, confirm, connected, data, dry_run, note, past, printed, replaced
+from fairpool.cli.poolview import COLUMNS as COLUMNS_OF_NODES
+from fairpool.cli.poolview import NAMES, Placed, warn
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -112,11 +114,9 @@ def describe(client: Client, pool: str, at: str | None, style: Style) -> None:
         click.echo()
         render.print_list(found.policies, POLICY_COLUMNS, Style(), name="id")
     if found.nodes:
-        from fairpool.cli.commands import node
-
         click.echo()
-        placed = [node.Placed(found, each) for each in found.nodes]
-        render.print_rows(placed, (node.NAMES[0], *node.COLUMNS), Style())
+        placed = [Placed(found, each) for each in found.nodes]
+        render.print_rows(placed, (NAMES[0], *COLUMNS_OF_NODES), Style())
     if at is None:
         print_history(client, "pool", found.id)
 
@@ -243,12 +243,6 @@ def _told(made: PoolView, what: str, style: Style) -> None:
         click.echo(f"pool {made.name} {what}: {render.amounts(made.capacity) or 'nothing in it'}")
     else:
         render.print_one(made, [], style)
-
-
-def warn(made: PoolView) -> None:
-    """Tell what a pool that was changed has too little of."""
-    for warning in made.warnings:
-        note(f"warning: {warning}")
 
 
 def _lines(found: PoolView) -> list[tuple[str, object]]:
