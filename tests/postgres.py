@@ -102,8 +102,8 @@ def empty(url: str) -> None:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Cluster]:
-    """A new cluster, for the block. It goes too when this process is killed."""
+def running(**settings: object) -> Iterator[Cluster]:
+    """A new cluster, for the block. It goes too when this process is killed. settings: of its own, beside the usual."""
     where = programs()
     # Not under pytest's folders, which only their owner may enter.
     folder = Path(tempfile.mkdtemp(prefix="fairpool-postgres-"))
@@ -127,9 +127,9 @@ def running() -> Iterator[Cluster]:
         if made.returncode:
             raise NoPostgres(f"initdb failed: {made.stderr or made.stdout}")
         port = _free_port()
-        settings = {**_SETTINGS, "port": port, "unix_socket_directories": folder}
+        wanted = {**_SETTINGS, **settings, "port": port, "unix_socket_directories": folder}
         with (folder / "data" / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+            file.writelines(f"{name} = '{value}'\n" for name, value in wanted.items())
         with _server(user, where, folder):
             yield Cluster(port=port, folder=folder, programs=where)
     finally:

@@ -91,12 +91,11 @@ class Client(PeopleCalls):
         query: Query = {"on_work": on_work, "dry_run": dry_run}
         return self.transport.call("pool_delete", PoolDeletion, path={"ref": ref}, query=query)
 
-    def update_node(
-        self, pool: str, node: str, body: NodeUpdate, *, version: int | None = None, dry_run: bool = False
-    ) -> PoolView:
+    def update_node(self, pool: str, node: str, body: NodeUpdate, *, version: int | None = None) -> PoolView:
         """One node of a pool changes."""
-        path, query = {"ref": pool, "node": node}, {"dry_run": dry_run}
-        return self.transport.call("node_update", PoolView, path=path, body=body, version=version, query=query)
+        return self.transport.call(
+            "node_update", PoolView, path={"ref": pool, "node": node}, body=body, version=version
+        )
 
     # ---- policies, profiles -----------------------------------------------------------------------------------------
 

@@ -13,12 +13,13 @@ from fairpool.store.statements import Statement
 
 
 class Reading:
-    """Read access to one database."""
+    """Read access to one database. merges: whether it finds each of several alternatives in order (`alternatives`)."""
 
     def __init__(self, engine: Engine, database: Database) -> None:
         self._engine = engine
         self._database = database
         self.dialect = engine.dialect
+        self.merges = engine.dialect.name == "postgresql"
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[Connection]:

@@ -123,6 +123,9 @@ class PostgresDatabase:
             # best differs with what is asked for: most of the rows, or none.
             "random_page_cost": "1.1",
             "plan_cache_mode": "force_custom_plan",
+            # Neither pays for a page; where a planner overrates the work, both cost more than all the rest.
+            "jit": "off",
+            "max_parallel_workers_per_gather": "0",
         }
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         return self._engine(settings, size=_READERS, kept=_SPARE_READERS, begin=begin)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
-from sqlalchemy import Select, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
-from fairpool.app.records import HistoryEntry, HistoryQuery, Kind, Owner, Page, RunQuery, RunRecord, StepRecord
+from fairpool.app.records import HistoryEntry, HistoryQuery, Owner, Page, RunQuery, RunRecord, StepRecord
 from fairpool.store import report_rows, schema
+from fairpool.store.alternatives import rows_of
+from fairpool.store.conditions import Conditions
 from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
-from fairpool.store.reading_requests import labelled, owned
 
 _R = schema.runs.c
 _S = schema.steps.c
@@ -26,39 +28,33 @@ class SqlRunReader:
 
     def match(self, ref: str, owner: Owner | None = None) -> tuple[RunRecord, ...]:
         """See `ports.RunReader`."""
-        mine = select(schema.runs).where(_R.workspace == self._workspace)
-        if owner is not None:
-            mine = mine.where(owned(self._workspace, owner, _R.created_by, _R.subjects))
-        by_id, by_name = mine.where(_R.id == ref), mine.where(_R.name == ref).order_by(_R.seq.desc()).limit(1)
-        by_prefix = mine.where(begins_with(_R.id, ref)).order_by(_R.id).limit(MOST_MATCHES)
         with self._reading() as connection:
+            mine = select(schema.runs).where(_R.workspace == self._workspace)
+            if owner is not None:
+                mine = mine.where(self._asked(connection).owned(owner, _R.created_by, _R.subjects).condition)
+            by_id, by_name = mine.where(_R.id == ref), mine.where(_R.name == ref).order_by(_R.seq.desc()).limit(1)
+            by_prefix = mine.where(begins_with(_R.id, ref)).order_by(_R.id).limit(MOST_MATCHES)
             for query in (by_id, by_name, by_prefix):
                 rows = connection.execute(query).all()
                 if rows:
                     return tuple(map(report_rows.run_of, rows))
         return ()
 
+    def _asked(self, connection: Connection) -> Conditions:
+        return Conditions(connection, self._workspace, merges=self._reading.merges)
+
     def page(self, query: RunQuery, *, cursor: int | None = None, limit: int = 100) -> Page[RunRecord]:
         """See `ports.RunReader`."""
-        chosen = select(schema.runs).where(_R.workspace == self._workspace).order_by(_R.seq.desc()).limit(limit + 1)
-        if query.statuses:
-            chosen = chosen.where(_R.status.in_(sorted(status.value for status in query.statuses)))
-        if query.name:
-            chosen = chosen.where(_R.name == query.name)
-        if query.user:
-            chosen = chosen.where(_R.user_name == query.user)
-        if query.owner is not None:
-            chosen = chosen.where(owned(self._workspace, query.owner, _R.created_by, _R.subjects))
-        for key, value in query.labels.items():
-            chosen = chosen.where(labelled(self._workspace, Kind.RUN, _R.id, key, value))
-        if query.since is not None:
-            chosen = chosen.where(_R.created_at >= query.since)
-        if query.until is not None:
-            chosen = chosen.where(_R.created_at < query.until)
+
+        def paged(chosen: Select[Any], number: ColumnElement[int]) -> Select[Any]:
+            return chosen.order_by(number.desc()).limit(limit + 1)
+
+        mine = [_R.workspace == self._workspace]
         if cursor is not None:
-            chosen = chosen.where(_R.seq < cursor)
+            mine.append(_R.seq < cursor)
         with self._reading() as connection:
-            rows = connection.execute(chosen).all()
+            conditions = list(self._asked(connection).of_run(query))
+            rows = connection.execute(rows_of(schema.runs, mine, conditions, paged, merges=self._reading.merges)).all()
         items = tuple(map(report_rows.run_of, rows[:limit]))
         return Page(items=items, next=rows[limit - 1].seq if len(rows) > limit else None)
 

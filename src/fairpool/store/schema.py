@@ -320,8 +320,8 @@ history = Table(
 _OFTEN_EMPTY: Final = ("profile", "name", "step", "retry_of")
 _LISTED_BY: Final = (
     (requests, ("status", "subjects", "policy_id", "created_by", "created_at"), _OFTEN_EMPTY),
-    (history, ("kind", "at"), ()),
-    (runs, (), ()),
+    (history, ("kind", "at", "actor"), ()),
+    (runs, ("status", "created_by", "subjects"), ()),
 )
 for _table, _full, _sparse in _LISTED_BY:
     _seq = (_table.c.workspace, _table.c.seq)

@@ -47,8 +47,7 @@ def create(
     from fairpool.wire.people import TokenCreate
 
     never = expires == "never"
-    option = next(option for option in ctx.command.params if option.name == "expires")
-    expires_s = None if expires is None or never else Duration().convert(expires, option, ctx)
+    expires_s = None if expires is None or never else Duration().convert(expires, None, ctx)
     made = client.create_token(
         body(TokenCreate, name=name, owner=owner, expires_s=expires_s, never_expires=True if never else None)
     )

@@ -106,6 +106,10 @@ def _lists_of_millions() -> None:
         ("requests", "created_at"),
         ("history", "kind"),
         ("history", "at"),
+        ("history", "actor"),
+        ("runs", "status"),
+        ("runs", "created_by"),
+        ("runs", "subjects"),
     ):
         op.create_index(f"ix_{table}_by_{column}", table, ["workspace", column, "seq"])
     for column in ("profile", "name", "step", "retry_of"):
