@@ -13,7 +13,7 @@ Found = TypeVar("Found")
 PAUSE_S = 0.02
 
 
-def wait_until(look: Callable[[], Found], *, what: str, timeout_s: float = 30) -> Found:
+def wait_until(look: Callable[[], Found], *, what: str, timeout_s: float = 90) -> Found:
     """Look again and again until there is something to see, and return it; fail naming what was waited for."""
     give_up_at = time.monotonic() + timeout_s
     while True:

@@ -1,7 +1,7 @@
 """A receiver of webhooks, as a process: keeps what it is told, and answers what a file says.
 
 ``python -m tests.integration.receiver FOLDER PORT``: each call is appended to ``FOLDER/calls.jsonl`` as JSON. The first
-line of ``FOLDER/answers`` is taken off and answered: a status, or ``slow SECONDS`` before a 200; 200 without one.
+line of ``FOLDER/answers`` is taken off and answered: a status, or ``never`` for none at all; 200 without one.
 """
 
 from __future__ import annotations
@@ -79,12 +79,11 @@ def receiving(folder: Path) -> Iterator[Receiver]:
 def _serve(folder: Path, port: int) -> None:
     lock = threading.Lock()
 
-    def answer() -> tuple[int, float]:
+    def answer() -> str:
         path = folder / "answers"
         first, _, rest = path.read_text().partition("\n") if path.exists() else ("", "", "")
         path.write_text(rest)
-        slow = first.startswith("slow ")
-        return (200, float(first.removeprefix("slow "))) if slow else (int(first or 200), 0)
+        return first or "200"
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -92,8 +91,10 @@ def _serve(folder: Path, port: int) -> None:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             with lock:
-                status, slow_s = answer()
-            threading.Event().wait(slow_s)
+                given = answer()
+            if given == "never":
+                threading.Event().wait()
+            status = int(given)
             headers = {name.lower(): value for name, value in self.headers.items()}
             with lock, (folder / "calls.jsonl").open("a") as file:
                 call = {"path": self.path, "headers": headers, "body": body, "status": status}

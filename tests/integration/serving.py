@@ -39,7 +39,7 @@ class Caller:
     def __init__(self, url: str, token: str) -> None:
         self.url = url
         self.token = token
-        self.pool = urllib3.PoolManager(maxsize=64, retries=False, timeout=60)
+        self.pool = urllib3.PoolManager(maxsize=64, retries=False, timeout=90)
 
     def __call__(
         self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None

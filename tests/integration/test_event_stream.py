@@ -44,7 +44,7 @@ class Cutting:
 
     def _pass_on(self, caller: socket.socket) -> None:
         left = self._random.randrange(1, 6_000)
-        with caller, suppress(OSError), socket.create_connection(("127.0.0.1", self.upstream), timeout=30) as server:
+        with caller, suppress(OSError), socket.create_connection(("127.0.0.1", self.upstream), timeout=90) as server:
             threading.Thread(target=_copy, args=(caller, server), daemon=True).start()
             while data := server.recv(4096):
                 if not self.patient and len(data) >= left:

@@ -214,7 +214,7 @@ except StoreUnusable as error:
 
 def test_without_the_driver_it_is_said_what_to_install(tmp_path: object) -> None:
     command = [sys.executable, "-c", WITHOUT_DRIVER, str(tmp_path)]
-    done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, timeout=90, check=True)
     assert "pip install 'fairpool[postgres]'" in done.stdout
 
 

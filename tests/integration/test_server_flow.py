@@ -92,7 +92,7 @@ def test_a_caller_that_waits_is_told_when_its_turn_comes(call: Caller, pool: str
         waiting = threads.submit(call.ok, "POST", "/requests?wait_s=60", ask(pool, 4))
         wait_until(lambda: call.ok("GET", f"/requests?view=queued&pool={pool}")["items"], what="the second to queue")
         call.ok("POST", f"/requests/{holder['id']}/release")
-        assert waiting.result(timeout=30)["status"] == "allocated"
+        assert waiting.result(timeout=90)["status"] == "allocated"
 
 
 def test_a_poll_answers_at_once_when_the_caller_is_behind_and_after_its_wait_when_nothing_changes(
@@ -112,7 +112,7 @@ def test_an_eviction_reaches_its_owner_with_cause_and_deadline(call: Caller, poo
         path = f"/requests/{borrower['id']}?wait_s=60&after_version={borrower['version']}"
         told = threads.submit(call.ok, "GET", path)
         owner = call.ok("POST", "/requests", ask(pool, 2, "blue"))
-        seen = told.result(timeout=30)
+        seen = told.result(timeout=90)
     assert (seen["status"], seen["eviction"]["because"], seen["eviction"]["cause"]) == (
         "preempting",
         "reclaim",
@@ -304,7 +304,7 @@ def test_a_run_shows_its_steps_with_the_status_of_their_requests(call: Caller, p
 def events(call: Caller, query: str, last: str | None = None) -> Generator[dict[str, Any], None, None]:
     headers = {"Authorization": f"Bearer {call.token}"} | ({"Last-Event-ID": last} if last else {})
     url = f"{call.url}/api/v1/events{query}"
-    with urllib3.PoolManager(timeout=30).request("GET", url, headers=headers, preload_content=False) as answer:
+    with urllib3.PoolManager(timeout=90).request("GET", url, headers=headers, preload_content=False) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         text = b""
         for chunk in answer.stream(1):
@@ -398,4 +398,4 @@ asyncio.run(main(*sys.argv[1:]))
         assert found is not None
         assert psutil.Process(found.pid).num_threads() < 30
         call.ok("POST", f"/requests/{queued['id']}/cancel")
-        assert polls.communicate(timeout=30)[0].strip() == str(waiters)
+        assert polls.communicate(timeout=90)[0].strip() == str(waiters)

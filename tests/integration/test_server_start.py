@@ -36,7 +36,7 @@ def test_eight_processes_that_start_at_once_get_one_server(tmp_path: Path) -> No
             assert starter.stdin is not None
             starter.stdin.write("go\n")
             starter.stdin.flush()
-        found = {starter.communicate(timeout=60)[0].strip() for starter in starters}
+        found = {starter.communicate(timeout=90)[0].strip() for starter in starters}
         assert [starter.returncode for starter in starters] == [0] * 8
         assert len(found) == 1
         (server,) = found
@@ -165,6 +165,6 @@ print(answer.status, answer.json()["status"])
         found = local_server.find(tmp_path)
         assert found is not None
         os.kill(found.pid, signal.SIGTERM)
-        assert waiting.communicate(timeout=30)[0].split() == ["200", "queued"]
+        assert waiting.communicate(timeout=90)[0].split() == ["200", "queued"]
     finally:
         end(tmp_path)

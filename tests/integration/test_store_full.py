@@ -48,7 +48,7 @@ def test_a_full_database_refuses_the_commit_whole_and_goes_on_when_there_is_room
 
 def run_alone(program: str, argument: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, argument]
-    return subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, timeout=90, check=False)
 
 
 # A limit on the size of any file that the process writes, as a quota would be: the log cannot grow, whatever SQLite

@@ -177,19 +177,15 @@ def test_a_server_that_is_killed_goes_on_where_it_was(tmp_path: Path, receiver: 
     assert all(len(bodies) == 1 for bodies in by_id.values()), "what is told again is told alike"
 
 
-def test_a_slow_receiver_delays_no_other_and_no_grant(call: Caller, receiver: Receiver, tmp_path: Path) -> None:
+def test_a_hanging_receiver_delays_no_other_and_no_grant(call: Caller, receiver: Receiver, tmp_path: Path) -> None:
     with receiving(tmp_path / "slow") as slow:
         hook(call, receiver)
         hook(call, slow, name="slow")
-        slow.answers(*["slow 10"] * 20)
-        run_one(call)
-        began = time.monotonic()
-        for _ in range(20):
+        slow.answers(*["never"] * 20)
+        for _ in range(4):
             run_one(call)
-        took_s = time.monotonic() - began
-        wait_until(lambda: len(receiver.taken()) == 42, what="the quick one to hear everything", timeout_s=8)
-        assert slow.taken() == []
-        assert took_s < 8
+        wait_until(lambda: len(receiver.taken()) == 8, what="the quick one to hear everything")
+        assert call.ok("GET", "/webhooks/slow")["delivery"]["status"] == "ok", "its first call still lasts"
 
 
 def test_filters_let_through_what_they_name(call: Caller, receiver: Receiver, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def _backup(settings: Settings, to: Path) -> str:
 def _restore(settings: Settings, file: Path) -> str:
     _make_folder(settings)
     done = backups.restore(settings.database_url, file, SystemClock().now(), progress=_progress)
-    counts = ", ".join(f"{count:,} {table}" for table, count in done.counts.items() if count)
+    counts = ", ".join(f"{table} {count:,}" for table, count in done.counts.items() if count)
     told = f"{done.name}: restored from {file}; {counts or 'no rows'}; the same on both sides"
     if done.in_use:
         told += f"\n{file} is in use: what its server did since the restore began is not in it"
@@ -97,7 +97,7 @@ def _progress(table: str, copied: int, total: int) -> None:
 
 
 def _told(report: CheckReport) -> str:
-    counts = ", ".join(f"{count:,} {name}" for name, count in report.counts.items())
+    counts = ", ".join(f"{name} {count:,}" for name, count in report.counts.items())
     size = f"{(report.found.size_bytes + report.found.wal_bytes) / 10**6:,.1f} MB"
     behind = f"; fairpool db migrate brings it to {report.known}" if report.needs_migration else ""
     return f"{report.name}: sound, {size}, schema {report.revision or 'empty'}{behind}" + (

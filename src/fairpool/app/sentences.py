@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
+from fairpool.app.warnings import Shortage
 from fairpool.core.amounts import WHOLE, show
 from fairpool.core.explain import CandidateView, Explanation
 from fairpool.core.ids import SECOND, Instant
@@ -51,6 +52,22 @@ def spans_of(memory: Memory) -> dict[str, tuple[str, ...]]:
     """The names of the pools of each policy that has more than one."""
     specs = memory.world.policies.values()
     return {spec.id: tuple(memory.pool_name(pool) for pool in spec.pools) for spec in specs if spec.also}
+
+
+def shortage(fact: Shortage) -> str:
+    """That a pool has too little as a sentence without a full stop."""
+    there, key = show(fact.capacity), fact.key
+    if fact.used:
+        return (
+            f"pool {fact.pool} has {there} {key}, and {show(fact.used)} in use: it grants no {key} until that fits; "
+            "nobody is evicted for it"
+        )
+    if fact.reserved:
+        return (
+            f"pool {fact.pool} has {there} {key} on what is ready, and {show(fact.reserved)} reserved: "
+            "who is entitled waits for the rest"
+        )
+    return f"pool {fact.pool} has less on what is ready than is reserved over it and other pools together"
 
 
 def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code of a closed set)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 import re
 import zlib
 from collections.abc import Callable
@@ -51,6 +52,20 @@ def mint(draw: Callable[[int], bytes]) -> TokenText:
     token_id, secret = _spelled(draw(_ID_BYTES)), _spelled(draw(_SECRET_BYTES))
     body = f"{PREFIX}_{token_id}_{secret}"
     return TokenText(token_id, body + _checksum(body))
+
+
+def drawn_from(secret: bytes, *about: str) -> Callable[[int], bytes]:
+    """For `mint`: bytes that whoever has the secret draws again about the same, and that look random to all others.
+
+    secret: at least as good as a token. about: among it something that is never used for two tokens.
+    """
+    told = json.dumps(about).encode()
+
+    def draw(size: int) -> bytes:
+        purpose = f"fairpool: {size} bytes of a token\n".encode()
+        return hmac.new(secret, purpose + told, hashlib.sha512).digest()[:size]
+
+    return draw
 
 
 def parse(text: str) -> TokenText | None:

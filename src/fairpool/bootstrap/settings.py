@@ -155,8 +155,8 @@ def _settings(found: Mapping[str, object], sources: Mapping[str, str]) -> Settin
     )
     if settings.host not in ("127.0.0.1", "::1", "localhost") and not settings.allow_remote:
         raise WrongSetting(
-            f"host {shown(settings.host)!r} is reachable from other machines, and this server knows one token for "
-            "everything; say --allow-remote (FAIRPOOL_ALLOW_REMOTE=1) if that is meant"
+            f"host {shown(settings.host)!r} is reachable from other machines, and this server speaks plain HTTP, "
+            "which others on the way can read; say --allow-remote (FAIRPOOL_ALLOW_REMOTE=1) if that is meant"
         )
     return settings
 

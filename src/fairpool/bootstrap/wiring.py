@@ -167,6 +167,7 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
             doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,
             forwarding=forwarding,
+            token_secret=token.encode(),
         )
         yield Runtime(app=create_app(services), services=services)
 

@@ -26,7 +26,7 @@ COMMANDS = {
     "profile": ("profile", "profile", "what can be asked for by name: create, list, describe, update, delete"),
     "queue": ("queue", "queue", "what a team sees of a profile: list, describe"),
     "vault": ("vault", "vault", "what a team's steps get: list, describe, set, unset, delete, rotate, key"),
-    "node": ("node", "node", "machines of a pool: list, cordon, uncordon"),
+    "node": ("node", "node", "machines of pools: list, describe, cordon, uncordon, label"),
     "stack": ("stack", "stack", "choices of components: create, list, describe, activate, delete"),
     "component": ("component", "component", "where steps run: create, list, describe, delete"),
     "user": ("user", "user", "people: create, list, describe, update, delete"),

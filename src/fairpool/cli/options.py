@@ -213,6 +213,14 @@ def pairs(texts: tuple[str, ...], *, option: str) -> dict[str, str]:
     return found
 
 
+def replaced(values: tuple[str, ...], *, none: bool, option: str, no: str) -> list[str] | None:
+    """A list that takes the place of the one before: what the option says, [] for `no` or for '', None for nothing
+    said. Raises UsageError."""
+    if values and none:
+        raise click.UsageError(f"{option} and {no} say different things; possible: one of the two")
+    return [value for value in values if value] if values or none else None
+
+
 def body(model: type[BaseModel], **fields: Any) -> Any:
     """A body of the API from what options say; None is what was not said. Raises UsageError for wrong values."""
     from fairpool.wire.reading import InvalidBody, read

@@ -34,6 +34,7 @@ def lines(plan: ApplyResult, *, most: int) -> Iterator[str]:
         yield from (f"  {_signed(one.action)} {one.kind} {one.name}" for one in plan.along)
     if plan.changes:
         yield from _effects(plan.effects, most)
+    yield from (f"{click.style('Warning:', fg='yellow', bold=True)} {warning}." for warning in plan.warnings)
     yield summary(plan)
 
 

@@ -45,6 +45,11 @@ def print_list(items: Sequence[BaseModel], columns: Sequence[Column], style: Sty
         for item in items:
             click.echo(getattr(item, name))
         return
+    print_rows(items, columns, style)
+
+
+def print_rows(items: Sequence[object], columns: Sequence[Column], style: Style) -> None:
+    """Print several things as a table, or as CSV."""
     shown = chosen(columns, style)
     rows = [[text(column.show(item)) for column in shown] for item in items]
     if style.sort_by:

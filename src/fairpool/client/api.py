@@ -91,11 +91,12 @@ class Client(PeopleCalls):
         query: Query = {"on_work": on_work, "dry_run": dry_run}
         return self.transport.call("pool_delete", PoolDeletion, path={"ref": ref}, query=query)
 
-    def update_node(self, pool: str, node: str, body: NodeUpdate, *, version: int | None = None) -> PoolView:
+    def update_node(
+        self, pool: str, node: str, body: NodeUpdate, *, version: int | None = None, dry_run: bool = False
+    ) -> PoolView:
         """One node of a pool changes."""
-        return self.transport.call(
-            "node_update", PoolView, path={"ref": pool, "node": node}, body=body, version=version
-        )
+        path, query = {"ref": pool, "node": node}, {"dry_run": dry_run}
+        return self.transport.call("node_update", PoolView, path=path, body=body, version=version, query=query)
 
     # ---- policies, profiles -----------------------------------------------------------------------------------------
 

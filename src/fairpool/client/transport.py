@@ -33,8 +33,8 @@ SAID_AFTER_S = 1.0
 _RETRIED_STATUS = frozenset({429, 502, 503, 504})
 _DID_NOTHING = frozenset({Slug.OVERLOADED, Slug.TOO_MANY})
 """Refusals before anything was done: whatever was asked can be asked again."""
-_ONCE = frozenset({"apply", "token_create", "sign_in_exchange", "sign_in_poll"})
-"""What is not asked again where it may have been done: the second time it would be refused, or make another one."""
+_ONCE = frozenset({"sign_in_exchange", "sign_in_poll"})
+"""What is not asked again where it may have been done: the second time it would be refused."""
 
 
 Address = tuple[str, str | None]
@@ -72,6 +72,13 @@ class Transport:
         """Close the kept connections."""
         self._pool.clear()
 
+    def each(self) -> tuple[Transport, ...]:
+        """This one where it has one server; of several, one to each of them alone, which waits for nobody."""
+        if len(self._servers) == 1:
+            return (self,)
+        token = self._headers.get("Authorization", "").removeprefix("Bearer ")
+        return tuple(Transport(url, token or None, retries=0) for url in self._servers)
+
     def _move(self, address: Address) -> None:
         self._servers, token = _checked(address)
         self.url = self._servers[0]
@@ -101,7 +108,7 @@ class Transport:
         idempotency_key: str | None = None,
         wait_s: float = 0,
     ) -> View:
-        """Call a route and read its answer. A creation carries an idempotency key, so that it can be retried.
+        """Call a route and read its answer. What creates or applies carries an idempotency key, and can be retried.
 
         version: refuse if the object is at another one by now. wait_s: how long the server may take to answer.
         Raises Problem, Unreachable, NotUnderstood.
@@ -146,8 +153,7 @@ class Transport:
             headers["Content-Type"] = "application/json"
         if version is not None:
             headers["If-Match"] = f'"{version}"'
-        is_creation = known.method == "POST" and (route.endswith("_create"))
-        if is_creation:
+        if known.method == "POST" and (route.endswith("_create") or route == "apply"):
             headers["Idempotency-Key"] = idempotency_key or uuid4().hex
         # What changes says what is to be so, and is so after the second time as after the first; what is created has a
         # key (in a bulk each item one of its own); releases, cancels and renewals are idempotent.

@@ -112,8 +112,13 @@ class Forwarding:
         """
         if was_passed_on(scope):
             raise not_leading("the server that was asked on behalf of another does not decide any more")
-        if not leader or leader == self._address:
+        if not leader:
             raise not_leading("no server decides at the moment")
+        if leader == self._address:  # for seconds that of a server that was here before; for long, that of another
+            raise not_leading(
+                f"the server that decides says that it is found at {leader}, which is this server's own address; if "
+                "that lasts, give each server an address of its own (FAIRPOOL_ADVERTISE)"
+            )
         try:
             async with asyncio.timeout(_CONNECT_S + _ANSWER_S + wait_s) as limit:
                 self._under_way[limit] = workspace, leader

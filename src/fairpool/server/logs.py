@@ -89,7 +89,7 @@ def begin(level: str, form: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for chatty in ("alembic", "asyncio", "httpx", "httpcore"):
+    for chatty in ("alembic", "asyncio", "httpx2", "httpcore2"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
     # It warns of every call that cannot be read, as often as somebody sends one.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)

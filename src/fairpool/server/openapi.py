@@ -30,7 +30,7 @@ _HEADERS: Mapping[str, tuple[str, Document]] = {
         {"type": "string", "pattern": r'^(\*|\s*(W/)?"\d{1,18}"\s*)$'},
     ),
     "Idempotency-Key": (
-        "The same key returns what the first call with it created.",
+        "The same key returns what the first call with it created, and does nothing twice.",
         {"type": "string", "minLength": 1, "maxLength": 200},
     ),
     "Last-Event-ID": ("Go on after this event.", {"type": "string", "pattern": r"^\d{1,18}$"}),

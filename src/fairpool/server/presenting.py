@@ -10,6 +10,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.queries import NodeStatus, PolicyStatus
 from fairpool.app.records import Declared, Kind, RequestRecord
 from fairpool.app.sentences import Names, names_of
+from fairpool.app.shortages import shortages_of
 from fairpool.app.use_cases import vaults
 from fairpool.core.accounts import PolicyBooks
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
@@ -44,9 +45,13 @@ def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bo
         created_at=moment(record.created_at),
         updated_at=moment(record.updated_at),
     )
-    if memory.get(Kind.POOL, record.id) is not record:
+    known = memory.get(Kind.POOL, record.id)
+    if known is None:
         return bare
     status = queries.pool_status(memory, now, record.id)
+    if known is not record:
+        short = shortages_of(status, record.spec)
+        return bare.model_copy(update={"warnings": [sentences.shortage(each) for each in short]})
     return bare.model_copy(
         update={
             "state": status.state,
@@ -59,6 +64,7 @@ def pool_view(memory: Memory, now: Instant, record: Declared[Pool], *, whole: bo
             "queued": status.queued,
             "active": status.active,
             "nodes": [_node(node) for node in status.nodes],
+            "warnings": [sentences.shortage(each) for each in shortages_of(status, record.spec)],
             "policies": [_policy(policy, now) for policy in status.policies] if whole else [],
         }
     )

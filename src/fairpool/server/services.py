@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ class Services:
     sign_ins: sign-ins at the provider, None where none is set up.
     checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take long).
     forwarding: passes on what another server decides. address: where other servers find this one.
+    token_secret: what all servers of the installation share; from it tokens are drawn whose creation may be repeated.
     """
 
     workspaces: Workspaces
@@ -51,3 +53,4 @@ class Services:
     forwarding: Forwarding = field(default_factory=Forwarding)
     metrics: Metrics = field(default_factory=Metrics)
     bridge: Bridge = field(default_factory=Bridge)
+    token_secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)

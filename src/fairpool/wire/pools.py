@@ -87,7 +87,8 @@ class PoolView(View):
 
     state: ``active``, ``draining``, ``degraded`` (nodes are missing, S6) or ``over capacity`` (S9).
     capacity: what counts now; with nodes, what the healthy ones add up to. nominal: with all nodes healthy.
-    reserved: what policies promise. borrowed: what is used beyond reservations.
+    reserved: what policies promise here; what they promise over several pools together is theirs alone.
+    borrowed: what is used beyond reservations. warnings: what it has less of than is in use or reserved, in words.
     """
 
     kind: str = "pool"
@@ -111,6 +112,7 @@ class PoolView(View):
     components: list[str] = Field(default_factory=list)
     description: str = ""
     policies: list[PolicyView] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
     created_at: datetime | None = None
     updated_at: datetime | None = None
 

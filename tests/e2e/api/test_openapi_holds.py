@@ -203,7 +203,7 @@ def test_the_event_stream_begins_or_is_refused_as_the_document_says(world: World
     responses = world.document["paths"]["/api/v1/events"]["get"]["responses"]
     for query in ({}, {"after": "0"}, {"after": "x"}, {"kind": "nothing"}, {"odd": "1"}):
         url = f"{world.call.url}/api/v1/events"
-        with requests.get(url, params=query, headers=headers, stream=True, timeout=30) as answer:
+        with requests.get(url, params=query, headers=headers, stream=True, timeout=90) as answer:
             documented = responses[str(answer.status_code)]["content"]
             assert answer.headers["content-type"].partition(";")[0] in documented
             assert answer.status_code < 500

@@ -67,7 +67,7 @@ class Machine:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=90,
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 
+from fairpool.wire.requests import RequestCreate
 from tests.e2e.cli.conftest import Machine
 
 RULES = """
@@ -125,6 +127,23 @@ def test_documents_come_through_standard_input_too(machine: Machine, here: Calla
     assert machine.ok("policy", "list", "-o", "csv", "--columns", "pool,subject") == "POOL,SUBJECT\ngpus,team:red\n"
     wrong = machine("apply", "-f", "-", stdin="kind: pool\nname: 5\n")
     assert wrong.err.startswith("stdin:2:1: name: 5: not text")
+
+
+def test_a_pool_that_becomes_too_small_for_what_is_in_use_is_warned_of(
+    machine: Machine, here: Callable[[str, str], None]
+) -> None:
+    machine.ok("apply", "-f", "rules", "--yes")
+    asked = RequestCreate(subjects=["team:red"], demand={"gpu": Decimal(5)}, pool="gpus")
+    machine.client.submit(asked)
+    here("rules/all.yaml", RULES.replace("gpu: 8", "gpu: 4"))
+    told = "pool gpus has 4 gpu, and 5 in use: it grants no gpu until that fits; nobody is evicted for it"
+    assert f"Warning: {told}." in machine.ok("apply", "-f", "rules", "--dry-run").splitlines()
+    differs = machine("diff", "-f", "rules")
+    assert (differs.code, differs.err) == (1, f"warning: {told}\n")
+    tried = machine("pool", "update", "gpus", "--capacity", "gpu=4", "--dry-run")
+    assert (tried.code, tried.err) == (0, f"warning: {told}\n")
+    assert json.loads(machine.ok("pool", "update", "gpus", "--capacity", "gpu=4", "-o", "json"))["warnings"] == [told]
+    assert told in machine.ok("pool", "describe", "gpus")
 
 
 def test_schemas_are_written_for_editors_without_a_server(machine: Machine) -> None:

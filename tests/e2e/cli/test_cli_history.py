@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import signal
+
 from tests.e2e.cli.conftest import Machine
+from tests.waiting import wait_until
 
 
 def test_who_changed_what_and_how_it_was_before(machine: Machine) -> None:
@@ -20,3 +24,26 @@ def test_who_changed_what_and_how_it_was_before(machine: Machine) -> None:
     assert (wrong.code, "'noon' is no time; possible: 2h" in wrong.err) == (2, True)
     wrong = machine("history", "--object", "gpus")
     assert (wrong.code, "possible: KIND/NAME" in wrong.err) == (2, True)
+
+
+def test_following_goes_on_from_the_past_with_what_is_asked_for_and_nothing_else(machine: Machine) -> None:
+    machine.ok("pool", "create", "gpus", "--capacity", "gpu=8")
+    machine.ok("pool", "create", "other", "--capacity", "gpu=8")
+    following = machine.start("history", "--follow", "--object", "pool/gpus", "-o", "json")
+    rules = machine.start("history", "--follow", "--limit", "1", "-o", "csv", "--columns", "kind,name,what")
+    assert following.stdout is not None
+    assert rules.stdout is not None
+    assert json.loads(following.stdout.readline())["what"] == "created"
+    assert [rules.stdout.readline() for _ in range(2)] == ["KIND,NAME,WHAT\n", "pool,other,created\n"]
+    machine.ok("pool", "update", "other", "--capacity", "gpu=4")
+    machine.ok("run", "--gpus", "1", "--", "true")
+    machine.ok("pool", "update", "gpus", "--name", "cards")
+    machine.ok("server", "stop")
+    machine.ok("pool", "update", "cards", "--capacity", "gpu=2")
+    assert [json.loads(following.stdout.readline())["what"] for _ in range(2)] == ["name changed", "capacity changed"]
+    told = [rules.stdout.readline() for _ in range(3)]
+    assert told == ["pool,other,capacity changed\n", "pool,cards,name changed\n", "pool,cards,capacity changed\n"]
+    following.send_signal(signal.SIGINT)
+    assert wait_until(following.poll, what="it to end") == 130
+    refused = machine("history", "--follow", "--until", "1h")
+    assert (refused.code, "--follow and --until" in refused.err) == (2, True)

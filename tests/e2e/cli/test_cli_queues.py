@@ -29,6 +29,13 @@ def test_a_profile_its_defaults_and_the_queue_that_follows(pooled: Machine) -> N
     assert pooled("run", "--team", "vision", "--profile", "half", "--preemptible", "--", "true").code == 0
 
 
+def test_where_there_is_no_queue_it_is_said_what_makes_one(pooled: Machine) -> None:
+    done = pooled("queue", "list")
+    assert (done.code, done.out) == (0, "")
+    assert "one follows from each profile and each policy that offers it" in done.err
+    assert pooled.json("queue", "list") == []
+
+
 def test_a_queue_shows_who_waits_where_and_why_nothing_starts(pooled: Machine) -> None:
     pooled.ok("profile", "create", "one", "--demand", "gpu=1", "--pool", "gpus")
     pooled.ok("policy", "attach", "gpus", "team:vision")

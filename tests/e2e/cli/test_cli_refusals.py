@@ -36,6 +36,7 @@ ROWS: list[Row] = [
     ("limit of nothing", "request list --limit 0", USAGE, ("--limit", "x>=1")),
     ("limit in words", "runs list --limit all", USAGE, ("--limit", "'all' is not a valid integer")),
     ("unknown view", "pool requests gpus --view waiting", USAGE, ("'waiting'", "'queued', 'active', 'all'")),
+    ("lifetime in words", "token create t --expires soon", USAGE, ("--expires", "'soon' is no duration")),
     ("unknown status", "request list --status waiting", USAGE, ("status: 'waiting'", "queued, allocated")),
     ("label without a value", "request list --label x", USAGE, ("label: 'x'", "key=value")),
     ("deletion that nobody confirms", "pool delete gpus", USAGE, ("no terminal to ask at", "--yes")),

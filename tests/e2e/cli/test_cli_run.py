@@ -93,7 +93,7 @@ def test_a_waiting_run_starts_when_room_is_made(pooled: Machine) -> None:
     waiting = pooled.start("run", "--component", "research", "--gpus", "1", "--", "echo", "my turn")
     pooled.wait_for_statuses("queued", "allocated")
     holder.send_signal(signal.SIGTERM)
-    assert waiting.communicate(timeout=30)[0] == "my turn\n"
+    assert waiting.communicate(timeout=90)[0] == "my turn\n"
     assert pooled.wait_for("ended") == "ended"
     assert holder.wait(30) == 0, "the command ended itself well"
 
@@ -107,7 +107,7 @@ def test_a_signal_ends_a_run_that_waits_and_withdraws_its_request(
     waiting = pooled.start("run", "--component", "research", "--gpus", "1", "--", "echo", "never")
     pooled.wait_for_statuses("queued", "allocated")
     waiting.send_signal(number)
-    out, err = waiting.communicate(timeout=30)
+    out, err = waiting.communicate(timeout=90)
     assert (waiting.returncode, out) == (code, "")
     assert "Traceback" not in err
     pooled.wait_for_statuses("cancelled", "allocated")
@@ -146,7 +146,7 @@ def test_an_evicted_run_saves_ends_waits_and_goes_on_in_its_old_place(pooled: Ma
     evicted = pooled.start("run", *asks, "--", "sh", "-c", command)
     pooled.wait_for("started")
     assert pooled.ok("run", "--component", "prod", "--gpus", "1", "--", "sh", "-c", "cat ended") == "ended\n"
-    out, err = evicted.communicate(timeout=30)
+    out, err = evicted.communicate(timeout=90)
     assert evicted.returncode == 3, err
     assert out.startswith("resumed: preempted in pool 'gpus'")
     assert "by 20" in out, "the deadline was told"
@@ -161,7 +161,7 @@ def test_an_evicted_run_that_does_not_end_is_killed_before_its_deadline_and_fail
     evicted = pooled.start("run", "--component", "research", "--gpus", "2", "--", "sh", "-c", stubborn)
     wait_until(pooled.file("started").exists, what="the command to start")
     pooled.ok("run", "--component", "prod", "--gpus", "1", "--", "true")
-    _, err = evicted.communicate(timeout=30)
+    _, err = evicted.communicate(timeout=90)
     assert evicted.returncode == 137
     assert "got back what was reserved for it" in err
     assert sorted(pooled.statuses()) == ["preempted", "released"], "it let go before its hold was ended for it"
@@ -187,7 +187,7 @@ def test_a_cancelled_run_is_stopped(pooled: Machine) -> None:
     running = pooled.start("run", "--component", "research", "--gpus", "1", "--", "sh", "-c", WAITS_FOR_TERM)
     pooled.wait_for("started")
     pooled.ok("request", "cancel", pooled.requests("research")[0].id)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=90)
     assert pooled.wait_for("ended") == "ended"
     assert running.returncode == 1
     assert "its request was cancelled" in err
@@ -232,6 +232,6 @@ def test_ctrl_c_at_a_terminal_ends_waiting_at_once(pooled: Machine) -> None:
 
 def test_two_first_commands_at_once_find_one_server(machine: Machine) -> None:
     both = [machine.start("pool", "create", name, "--capacity", "gpu: 1") for name in ("a", "b")]
-    said = [process.communicate(timeout=60) for process in both]
+    said = [process.communicate(timeout=90) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert [pool["name"] for pool in machine.json("pool", "list")] == ["a", "b"]

@@ -106,7 +106,7 @@ def test_login_with_a_code_from_another_device(laptop: Machine, installation: In
     polled = len(_polls(installation))
     wait_until(lambda: len(_polls(installation)) > polled, what="the terminal to ask whether somebody has come")
     installation.provider.enter(code, "ada")
-    _, told = started.communicate(timeout=60)
+    _, told = started.communicate(timeout=90)
     assert started.returncode == 0, told
     assert "signed in at" in told and "token node-7" in told
 
@@ -138,7 +138,7 @@ def test_a_code_that_leads_nowhere_is_told_in_words(
         installation.provider.enter(code, "ada", answer="no")
     else:
         installation.provider.expire()
-    assert told in started.communicate(timeout=60)[1]
+    assert told in started.communicate(timeout=90)[1]
     assert started.returncode == 4
 
 

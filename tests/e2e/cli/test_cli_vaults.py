@@ -65,7 +65,7 @@ def test_what_a_step_sets_itself_wins_over_defaults_and_loses_to_locks(vaulted: 
     done = vaulted.start(
         "run", "--team", "vision", "--", "sh", "-c", SHOW, environment={"REGION": "us", "HOME_OF_MODELS": "/mine"}
     )
-    _, told = done.communicate(timeout=60)
+    _, told = done.communicate(timeout=90)
     assert vaulted.file("seen").read_text() == f"{SECRET}|eu|/mine|train:1\n"
     assert "REGION is locked by the vault of team vision: what was set here is not used" in told
 
@@ -105,7 +105,7 @@ def test_steps_and_holds_of_a_program_get_it(vaulted: Machine) -> None:
         env={**vaulted.environment, "FAIRPOOL_SUBJECTS": "team:vision"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=90,
         check=False,
     )
     assert done.stdout.splitlines() == ["(True, 'eu')", "True eu"], done.stderr

@@ -48,7 +48,7 @@ def test_a_leader_that_was_paused_writes_nothing_when_it_goes_on(leader: Server,
     with ThreadPoolExecutor(1) as threads:
         sent = threads.submit(leader.call, "POST", "/requests", ASK)  # it lies in the socket of the stopped process
         leader.send(signal.SIGCONT)
-        answer = sent.result(timeout=30)
+        answer = sent.result(timeout=90)
     # The one that was paused passes it on, or says that it does not lead: it does not decide it.
     assert answer.status in (201, 503), answer.body
     wait_until(lambda: not leader.leads, what="the paused one to follow")

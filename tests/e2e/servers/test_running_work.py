@@ -33,7 +33,7 @@ def test_a_command_goes_on_while_another_server_takes_over(
         leader.kill()
         wait_until(lambda: follower.leads, what="the other to lead")
         go.touch()
-        _, said = running.communicate(timeout=60)
+        _, said = running.communicate(timeout=90)
     finally:
         running.kill()
     assert running.returncode == 7, said

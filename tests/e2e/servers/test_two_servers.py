@@ -107,7 +107,7 @@ def test_a_long_poll_at_the_follower_is_answered_when_the_leader_decides(leader:
             what="the long poll to have reached the leader",
         )
         leader.call.ok("POST", f"/requests/{held[0]['id']}/release", {})
-        assert polled.result(timeout=30)["status"] == "allocated"
+        assert polled.result(timeout=90)["status"] == "allocated"
     for request in (held[1], waiting):
         leader.call.ok("POST", f"/requests/{request['id']}/release", {})
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from fairpool.app import queries
 from fairpool.app.gauges import QueueGauge, gauges
-from fairpool.app.use_cases import profiles, requests
+from fairpool.app.use_cases import policies, pools, profiles, requests
 from fairpool.core import amounts
+from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import ProfileId
 from fairpool.core.policies import Profile
-from tests.unit.app.office import Office, opened
+from tests.unit.app.office import Office, opened, policy
 
 
 def queues(office: Office) -> dict[tuple[str, str, str], tuple[int, int]]:
@@ -73,3 +79,39 @@ def test_a_request_with_several_ways_to_start_waits_in_each_queue_and_counts_onc
         office.submit("team:red", 8)
     assert queues(office) == {("p", "team:red", ""): (1, 0), ("q", "team:red", ""): (1, 0)}
     assert office.ask(gauges).queued == 1
+
+
+def test_what_is_reserved_over_several_pools_counts_once_under_its_policy_and_in_no_pool() -> None:
+    """Pools can be added up: no reservation is in two of them, and none of them promises more than it has."""
+    office = opened()
+    office.pool("q", {"gpu": 4})
+    office.do(policies.attach, "p", policy("team:wide", {"gpu": 6}), also=["q"])
+    found = office.ask(gauges)
+    assert {pool.name: pool.reserved["gpu"] for pool in found.pools} == {"p": 4000, "q": 0}
+    wide = [each for each in found.policies if each.subject == "team:wide"]
+    assert [(each.pool, each.reserved["gpu"]) for each in wide] == [("p,q", 6000)]
+    office.submit("team:wide", 3)
+    office.submit("team:wide", 3)
+    office.submit("team:wide", 3, pool="q")
+    found = office.ask(gauges)
+    assert {pool.name: (pool.used["gpu"], pool.borrowed["gpu"]) for pool in found.pools} == {
+        "p": (6000, 0),
+        "q": (3000, 3000),
+    }
+    (wide_one,) = (each for each in found.policies if each.subject == "team:wide")
+    assert (wide_one.used["gpu"], wide_one.borrowed["gpu"]) == (9000, 3000), "over both pools, once"
+    described = {each.declared.name: each.reserved for each in office.ask(queries.pool_statuses)}
+    assert described == {"p": {"gpu": 4000}, "q": {"gpu": 0}}
+
+
+def test_reservations_of_pools_and_spans_together_never_exceed_what_there_is() -> None:
+    office = opened()
+    office.pool("q", {"gpu": 4})
+    wide = policy("team:wide", {"gpu": 9})
+    with pytest.raises(InvalidRules, match=r"pools 'p', 'q' together add up to 13 .* their capacity is 12"):
+        office.do(policies.attach, "p", wide, also=["q"])
+    office.do(policies.attach, "p", replace(wide, reserved=amounts.vector({"gpu": 8})), also=["q"])
+    with pytest.raises(InvalidRules, match="add up to 13"):
+        office.policy("team:more", {"gpu": 1}, pool="q")
+    with pytest.raises(InvalidRules, match="add up to 12"):
+        office.do(pools.update, "q", pools.PoolChange(capacity=amounts.vector({"gpu": 3})))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairpool.app.authz import Role
-from fairpool.app.errors import Ambiguous, Conflict, Exists, NotFound
+from fairpool.app.errors import Ambiguous, Conflict, Exists, KeyReused, NotFound
 from fairpool.app.records import Kind, TokenRecord
 from fairpool.app.token_text import mint, parse
 from fairpool.app.use_cases import requests, service_accounts, teams, tokens, users
@@ -140,6 +142,23 @@ def test_a_team_and_a_component_have_no_tokens(office: Office) -> None:
             office.do(tokens.create, Subject.parse(owner), "x")
     with pytest.raises(NotFound):
         office.do(tokens.create, Subject.parse("user:nobody"), "x")
+
+
+def test_a_token_is_told_again_for_the_same_key_and_nothing_of_it_is_kept(office: Office) -> None:
+    asked: dict[str, Any] = {"key": "k1", "fingerprint": "f", "secret": b"of the installation"}
+    first = office.do(tokens.create_once, ALICE, "laptop", **asked)
+    again = office.do(tokens.create_once, ALICE, "laptop", **asked)
+    assert (again.record, again.text.reveal()) == (first.record, first.text.reveal())
+    assert office.history(first.record.id) == ["created"]
+    kept_keys = [use for batch in office.store.batches for use in batch.keys]
+    assert len(kept_keys) == 1
+    assert "k1" not in kept_keys[0].key
+    with pytest.raises(KeyReused):
+        office.do(tokens.create_once, ALICE, "other", **{**asked, "fingerprint": "g"})
+    with pytest.raises(Conflict, match=rf"revoke it \('fairpool token revoke {first.record.id}'\)"):
+        office.do(tokens.create_once, ALICE, "laptop", **{**asked, "secret": b"another"})
+    other = office.do(tokens.create_once, ALICE, "desk", **asked, actor="user:bob")
+    assert other.record.id != first.record.id
 
 
 def test_revoking_twice_is_revoking_once(office: Office) -> None:

@@ -112,8 +112,16 @@ def test_a_change_is_repeated_as_it_says_what_is_to_be_so(
 def test_what_may_have_been_done_and_cannot_be_done_twice_is_not_repeated(server: Scripted, client: Client) -> None:
     server.answers(HANG_UP)
     with pytest.raises(Unreachable):
-        client.transport.raw("apply")
+        client.transport.raw("sign_in_exchange")
     assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("route", ["apply", "token_create"])
+def test_what_is_applied_or_told_once_is_asked_again_with_its_key(server: Scripted, client: Client, route: str) -> None:
+    server.answers(HANG_UP, Answer(body=b"{}"))
+    client.transport.raw(route)
+    assert len(server.calls) == 2
+    assert len({call.headers["idempotency-key"] for call in server.calls}) == 1
 
 
 def test_what_was_not_said_is_not_sent(server: Scripted, client: Client) -> None:
@@ -197,6 +205,23 @@ def test_several_servers_that_are_all_gone_are_waited_for(waits: list[float]) ->
     with pytest.raises(Unreachable):
         Client(Transport(",".join(gone), None)).pools()
     assert sum(waits) > 60
+
+
+def test_each_of_several_servers_can_be_asked_alone_and_nobody_is_waited_for(
+    server: Scripted, waits: list[float]
+) -> None:
+    transport = Transport(f"http://127.0.0.1:1,{server.url}", "tok")
+    gone, there = (Client(each) for each in transport.each())
+    with pytest.raises(Unreachable):
+        gone.server()
+    assert waits == []
+    server.answers(EMPTY_PAGE)
+    assert there.pools() == []
+    assert server.calls[0].headers["authorization"] == "Bearer tok"
+    for each in (gone, there):
+        each.close()
+    transport.close()
+    assert Transport(server.url, None).each()[0].url == server.url
 
 
 def test_further_tries_come_later_and_later(server: Scripted, client: Client, waits: list[float]) -> None:

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from fairpool.server.logs import HIDDEN, REQUEST_ID, JsonLines, TextLines, about
+from fairpool.server.logs import HIDDEN, REQUEST_ID, JsonLines, TextLines, about, begin
 
 
 def record(message: str, *args: object, error: BaseException | None = None, **fields: str | float) -> logging.LogRecord:
@@ -89,3 +89,14 @@ def test_what_looks_like_a_secret_is_hidden_wherever_it_stands(text: str, secret
     ):
         assert secret not in found
         assert HIDDEN in found
+
+
+def test_what_is_asked_of_a_provider_is_not_logged_call_by_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who signs in by a code is asked for every second: a line each would bury the others."""
+    for name in ("", "httpx2", "httpcore2"):
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.NOTSET)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    begin("debug", "text")
+    assert not logging.getLogger("httpx2").isEnabledFor(logging.INFO)
+    assert not logging.getLogger("httpcore2").isEnabledFor(logging.DEBUG)
+    assert logging.getLogger("fairpool.server").isEnabledFor(logging.DEBUG)

@@ -11,7 +11,8 @@ from fairpool.app.manifests.values import Affected, Changes, Effect, Key, Scope
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader, Stored
 from fairpool.app.records import DECLARED, Kind, RequestRecord
-from fairpool.app.sentences import Names, reason
+from fairpool.app.sentences import Names, reason, shortage
+from fairpool.app.shortages import shortages
 from fairpool.app.transaction import Transaction
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.planner import decide
@@ -23,10 +24,12 @@ MAX_DECISIONS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What came of trying. along: objects that went, came or changed though no document says so."""
+    """What came of trying. along: objects that went, came or changed though no document says so. warnings: what pools
+    have too little of then and had enough of before, in words."""
 
     effects: tuple[Effect, ...]
     along: tuple[tuple[Kind, str, str], ...]
+    warnings: tuple[str, ...] = ()
 
 
 class _TrialIds:
@@ -58,9 +61,10 @@ def attempt(
     ids = _TrialIds()
     settle(Transaction(memory, ids, reader, now), now)  # what is due anyway is not their doing
     before, objects = dict(memory.live), _objects(memory)
-    names = _names(memory)
+    names, short = _names(memory), set(shortages(memory, now))
     tx = Transaction(memory, ids, reader, now)
     carry_out(tx, changes, scope, uses)
+    warnings = tuple(shortage(each) for each in shortages(memory, now) if each not in short)
     settle(tx, now)
     said = {change.key for change in changes.pending}
     names = _names(memory, names)
@@ -68,6 +72,7 @@ def attempt(
     return Trial(
         effects=tuple(_effects(before, memory, Names(*names), causes)),
         along=tuple(_along(objects, _objects(memory), said)),
+        warnings=warnings,
     )
 
 

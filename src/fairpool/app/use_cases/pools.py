@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from fairpool.app import schedules
 from fairpool.app.errors import InUse, NotFound
@@ -16,13 +17,16 @@ from fairpool.app.use_cases.profiles import follow_pool
 from fairpool.app.use_cases.windows import check_ahead
 from fairpool.core import events as ev
 from fairpool.core.amounts import get, of, plain_vector, show
-from fairpool.core.errors import InvalidRules
+from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import PoolId, RequestId
 from fairpool.core.policies import Profile
 from fairpool.core.pools import Node, Ordering, Placement, Pool, PoolState, nominal_capacity
 from fairpool.core.requests import Request
 from fairpool.core.rule_checks import check_changes
 from fairpool.core.waiting import RequestClass
+
+OWN_LABELS: Final = "fairpool/"
+"""What labels of nodes begin with that are not anybody's to change: the server itself says them of a machine."""
 
 PoolRecord = Declared[Pool]
 Answer = Callable[[], PoolRecord]
@@ -63,6 +67,7 @@ def create(tx: Transaction, pool: Pool, *, description: str = "", dry_run: bool 
     """A new pool; the id in `pool` is drawn here. Raises Exists, InvalidRules."""
     check_free(tx, Kind.POOL, pool.name)
     _check_nodes_free(tx.memory, pool)
+    _check_labels((), pool)
     check_known(tx.memory, Kind.COMPONENT, sorted(pool.components))
     pool = replace(pool, id=PoolId(tx.ids.new(Kind.POOL)))
     note: Document = {"description": description} if description else {}
@@ -87,6 +92,7 @@ def update(
         check_free(tx, Kind.POOL, str(change.name))
     pool = _changed(old.spec, change)
     _check_nodes_free(tx.memory, pool)
+    _check_labels(old.spec.nodes, pool)
     _check_reservations(tx, pool)
     check_known(tx.memory, Kind.COMPONENT, sorted(change.components or ()))
     note = old.note if change.description is None else {**old.note, "description": change.description}
@@ -298,6 +304,26 @@ def _check_reservations(tx: Transaction, pool: Pool) -> None:
             value=show(get(nominal_capacity(pool), key)),
             possible=f"{show(needed)} or more, or change the policies first",
         ) from None
+
+
+def _check_labels(before: Iterable[Node], pool: Pool) -> None:
+    """Raise InvalidInput for a label of the server's own that appears, changes or goes."""
+    own_before = {node.name: _own_labels(node) for node in before}
+    for index, node in enumerate(pool.nodes):
+        own, was = _own_labels(node), own_before.get(node.name, {})
+        for key in sorted({*own, *was}):
+            if own.get(key) != was.get(key):
+                raise InvalidInput(
+                    f"label {key!r} of node {node.name!r} is the server's to set: labels that begin with "
+                    f"{OWN_LABELS!r} are not changed by anybody else",
+                    field=f"nodes.{index}.labels.{key}",
+                    value=own.get(key, ""),
+                    possible=f"a key that does not begin with {OWN_LABELS!r}",
+                )
+
+
+def _own_labels(node: Node) -> dict[str, str]:
+    return {key: value for key, value in node.labels if key.startswith(OWN_LABELS)}
 
 
 def _check_nodes_free(memory: Memory, pool: Pool) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from fairpool.app.authz import EVERYTHING, Reach
-from fairpool.app.errors import Ambiguous, Exists, NotFound
+from fairpool.app.errors import Ambiguous, Conflict, Exists, KeyReused, NotFound
 from fairpool.app.records import DEFAULT_WORKSPACE, Kind, TokenRecord
-from fairpool.app.token_text import TokenText, mint
+from fairpool.app.token_text import TokenText, drawn_from, mint
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import keys
 from fairpool.app.use_cases.declaring import check_known, nearest
 from fairpool.core.errors import InvalidInput
 from fairpool.core.ids import SECOND, Instant, check_name
@@ -69,6 +71,42 @@ def create(
     tx.note(Kind.TOKEN, record.id, "created", name=name, after={"owner": str(owner), "life_s": life_s})
     issued = Issued(record=record, text=text)
     return lambda: issued
+
+
+def create_once(
+    tx: Transaction,
+    owner: Subject,
+    name: str,
+    *,
+    key: str,
+    fingerprint: str,
+    secret: bytes,
+    life_s: int | None = DEFAULT_LIFE_S,
+    workspace: str = DEFAULT_WORKSPACE,
+) -> Callable[[], Issued]:
+    """As `create`; the same caller's same key gives the same token again, with its text: for who never got the answer.
+
+    The text is kept nowhere. It is drawn from the key, of which a hash alone is kept, and from the secret, which is in
+    no database. fingerprint: of all that was asked. Raises as `create`; KeyReused; Conflict where the secret is another
+    by now.
+    """
+    kept = keys.digest(json.dumps([tx.actor, key]).encode())
+    draw = drawn_from(secret, workspace, tx.actor, key)
+    used = tx.key(Kind.TOKEN, kept)
+    if used is None:
+        issued = create(tx, owner, name, life_s=life_s, workspace=workspace, draw=draw)
+        tx.use_key(Kind.TOKEN, kept, issued().record.id, fingerprint)
+        return issued
+    if used.fingerprint != fingerprint:
+        raise KeyReused(key)
+    record, text = tx.token(used.object), mint(draw)
+    if record is None or not text.is_of(record.hash):
+        raise Conflict(
+            f"the token {name!r} of {owner} was made with this key, and its text cannot be told again, since the "
+            f"installation's own token has changed: revoke it ('fairpool token revoke {used.object}') and make another"
+        )
+    again = Issued(record=record, text=text)
+    return lambda: again
 
 
 def revoke(tx: Transaction, ref: str, *, reach: Reach = EVERYTHING) -> Callable[[], TokenRecord]:

@@ -8,7 +8,7 @@ import click
 
 from fairpool.cli import planview
 from fairpool.cli.manifests import Refused, as_data, from_files, of_set, send, written
-from fairpool.cli.options import client_of
+from fairpool.cli.options import client_of, note
 
 if TYPE_CHECKING:
     from fairpool.wire.manifests.plans import ApplyResult
@@ -47,3 +47,5 @@ def _show(plan: ApplyResult, form: str) -> None:
     for change in plan.changes:
         for line in planview.difference(change):
             click.echo(line)
+    for warning in plan.warnings:
+        note(f"warning: {warning}")

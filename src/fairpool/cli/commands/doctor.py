@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from fairpool.cli.render import FORMATS
+
+if TYPE_CHECKING:
+    from fairpool.client.transport import Transport
 
 CLOCK_TOLERANCE_S: Final = 2.0
 """Well below the shortest useful grace period."""
@@ -57,15 +60,28 @@ def _client(ctx: click.Context) -> list[Finding]:
                     f"setting {name}", "failed", f"{shown} ({setting.source})", f"possible: {', '.join(FORMATS)}"
                 )
             )
-        client = connect(ctx.find_root().obj, start=False)
-        info = client.server()
-        text = f"{client.url} answers: version {info.version}, {info.queued} queued, {info.active} active"
-        found.append(Finding("server", "ok", text))
-        found += [_version(info.version), _clock((datetime.now(UTC) - info.now).total_seconds())]
+        for transport in connect(ctx.find_root().obj, start=False).transport.each():
+            found += _server(transport)
     except ClientError as error:
         state = "ok" if error.message == "no local server is running" else "failed"
         found.append(Finding("server", state, error.message, error.hint))
     return found
+
+
+def _server(transport: Transport) -> list[Finding]:
+    from fairpool.client.api import Client
+    from fairpool.client.errors import ClientError
+
+    client = Client(transport)
+    try:
+        info = client.server()
+    except ClientError as error:
+        return [Finding("server", "failed", error.message, error.hint)]
+    finally:
+        client.close()
+    text = f"{client.url} answers: version {info.version}, {info.queued} queued, {info.active} active"
+    ahead_s = (datetime.now(UTC) - info.now).total_seconds()
+    return [Finding("server", "ok", text), _version(info.version), _clock(ahead_s)]
 
 
 def _version(server: str) -> Finding:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairpool.cli import render
 from fairpool.cli.historyview import changed_fields, print_history
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, data, dry_run, listed, note, past, printed
+from fairpool.cli.options import body, confirm, connected, data, dry_run, listed, note, past, printed, replaced
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -71,7 +71,7 @@ def _rights(function: click.decorators.FC) -> click.decorators.FC:
 @dry_run
 @printed
 @connected
-def attach(client: Client, pool: str, subject: str, style: Style, *, dry_run: bool, **rights: object) -> None:
+def attach(client: Client, pool: str, subject: str, style: Style, *, dry_run: bool, **rights: Any) -> None:
     """Let SUBJECT use POOL. SUBJECT: team:NAME, user:NAME, service-account:NAME or a component's name.
 
     With several pools (onprem,cloud) what is reserved and allowed counts over them together; the first is preferred.
@@ -81,7 +81,7 @@ def attach(client: Client, pool: str, subject: str, style: Style, *, dry_run: bo
     said = _said(rights)
     first, *further = [name for each in pool.split(",") if (name := each.strip())] or [pool]
     if further:
-        said["also"] = [*further, *(rights["also"] or ())]  # type: ignore[misc]
+        said["also"] = [*further, *(said["also"] or ())]
     made = client.attach_policy(body(PolicyCreate, pool=first, subject=subject, **said), dry_run=dry_run)
     _told(made, "would be attached" if dry_run else "attached", style)
 
@@ -120,6 +120,9 @@ def describe(client: Client, policy: str, subject: str | None, style: Style) -> 
 @click.argument("policy")
 @click.argument("subject", required=False)
 @_rights
+@click.option("--no-also", is_flag=True, help="It spans no further pools any more.")
+@click.option("--no-profiles", is_flag=True, help="It offers no profile.")
+@click.option("--all-profiles", is_flag=True, help="It offers all profiles.")
 @click.option("--subject", "new_subject", help="Whose it is from now on; who was meant before loses its right.")
 @click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
 @dry_run
@@ -133,15 +136,23 @@ def update(
     if_version: int | None,
     style: Style,
     *,
+    no_also: bool,
+    no_profiles: bool,
+    all_profiles: bool,
     dry_run: bool,
-    **rights: object,
+    **rights: Any,
 ) -> None:
     """Change a policy; what is not said stays. POLICY: its id or a unique prefix, POOL/SUBJECT, or POOL with SUBJECT
     after it."""
     from fairpool.wire.policies import PolicyUpdate
 
     found = _find(client, policy, subject)
-    said = body(PolicyUpdate, subject=new_subject, **_said(rights))
+    given = _said(rights, no_also=no_also, no_profiles=no_profiles)
+    said = body(PolicyUpdate, subject=new_subject, **given)
+    if all_profiles:
+        if given["profiles"] is not None:
+            raise click.UsageError("--all-profiles and --profile say different things; possible: one of the two")
+        said = said.model_copy(update={"profiles": None})  # said, and null
     made = client.update_policy(found.id, said, version=if_version, dry_run=dry_run)
     if style.format in ("table", "wide"):
         what = "would be changed" if dry_run else "changed"
@@ -203,15 +214,15 @@ def _missing(client: Client, pool: str, subject: str) -> int:
     return int(Exit.NOT_FOUND)
 
 
-def _said(rights: dict[str, object]) -> dict[str, object]:
+def _said(rights: dict[str, Any], *, no_also: bool = False, no_profiles: bool = False) -> dict[str, Any]:
     said = dict(rights)
     for name in ("reserved", "limit"):
         if said[name] is not None:
             said[name] = data(str(said[name]), option=f"--{name}")
     if said["schedule"] is not None:
         said["schedule"] = listed(str(said["schedule"]), option="--schedule")
-    said["also"] = list(said["also"]) if said["also"] else None  # type: ignore[call-overload]
-    said["profiles"] = list(said["profiles"]) if said["profiles"] else None  # type: ignore[call-overload]
+    said["also"] = replaced(said["also"], none=no_also, option="--also", no="--no-also")
+    said["profiles"] = replaced(said["profiles"], none=no_profiles, option="--profile", no="--no-profiles")
     return said
 
 

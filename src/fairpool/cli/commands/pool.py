@@ -9,7 +9,9 @@ import click
 from fairpool.cli import render
 from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, data, dry_run, note, past, printed
+from fairpool.cli.options import body, confirm, connected, data, dry_run, note, past, printed, replaced
+from fairpool.cli.poolview import COLUMNS as COLUMNS_OF_NODES
+from fairpool.cli.poolview import NAMES, Placed, warn
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -112,10 +114,9 @@ def describe(client: Client, pool: str, at: str | None, style: Style) -> None:
         click.echo()
         render.print_list(found.policies, POLICY_COLUMNS, Style(), name="id")
     if found.nodes:
-        from fairpool.cli.commands.node import COLUMNS as NODE_COLUMNS
-
         click.echo()
-        render.print_list(found.nodes, NODE_COLUMNS, Style())
+        placed = [Placed(found, each) for each in found.nodes]
+        render.print_rows(placed, (NAMES[0], *COLUMNS_OF_NODES), Style())
     if at is None:
         print_history(client, "pool", found.id)
 
@@ -129,6 +130,10 @@ def describe(client: Client, pool: str, at: str | None, style: Style) -> None:
 @click.option("--placement", type=click.Choice(("pack", "spread")), help="Which node is taken first.")
 @click.option("--backfill/--no-backfill", default=None, help="May smaller work start before blocked work?")
 @click.option("--max-bypass", "max_bypass_s", type=int, metavar="S", help="How long blocked work is overtaken.")
+@click.option(
+    "--component", "components", multiple=True, help="Only requests that run on this one, not on those before."
+)
+@click.option("--no-components", is_flag=True, help="Requests that run on any component.")
 @click.option("--description", help="A line about it, for people.")
 @click.option("--evict-borrowers", is_flag=True, default=None, help="Tell borrowers to leave until it fits.")
 @click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
@@ -140,9 +145,11 @@ def update(
     pool: str,
     capacity: str | None,
     nodes: str | None,
+    components: tuple[str, ...],
     if_version: int | None,
     style: Style,
     *,
+    no_components: bool,
     dry_run: bool,
     **settings: object,
 ) -> None:
@@ -155,12 +162,14 @@ def update(
             PoolUpdate,
             capacity=data(capacity, option="--capacity") if capacity is not None else None,
             nodes=_nodes(nodes) if nodes is not None else None,
+            components=replaced(components, none=no_components, option="--component", no="--no-components"),
             **settings,
         ),
         version=if_version,
         dry_run=dry_run,
     )
     _told(made, "would be changed" if dry_run else "changed", style)
+    warn(made)
 
 
 @pool.command("delete")
@@ -246,6 +255,7 @@ def _lines(found: PoolView) -> list[tuple[str, object]]:
         ("Free", found.free),
         ("Reserved", found.reserved),
         ("Borrowed", found.borrowed),
+        ("Too little", "\n".join(found.warnings)),
         ("Requests", f"{found.active} active, {found.queued} queued"),
         ("Order", f"{found.ordering}, {'backfill' if found.backfill else 'strict'}, {found.placement}"),
         ("Max bypass", render.duration(found.max_bypass_s)),

@@ -103,6 +103,7 @@ def create(
 @click.option("--demand", metavar="KEY=AMOUNT,…", help="What it asks for, such as gpu=0.5; or JSON, or YAML.")
 @click.option("--pool", "pools", multiple=True, help="Where, the preferred one first, instead of before; repeatable.")
 @_described
+@click.option("--no-labels", is_flag=True, help="Requests get no labels from it.")
 @click.option("--no-defaults", is_flag=True, help="Forget the defaults that it had.")
 @click.option("--if-version", type=int, help="Refuse if it has changed since that version.")
 @dry_run
@@ -118,6 +119,7 @@ def update(
     if_version: int | None,
     style: Style,
     *,
+    no_labels: bool,
     no_defaults: bool,
     dry_run: bool,
     **said: object,
@@ -125,13 +127,18 @@ def update(
     """Change a profile; what is not said stays. Requests that are queued already keep what they ask for."""
     from fairpool.wire.policies import ProfileDefaultsView, ProfileUpdate
 
+    if no_labels and said["labels"]:
+        raise click.UsageError("--label and --no-labels say different things; possible: one of the two")
     found = client.profile(profile)
+    defaults = ProfileDefaultsView() if no_defaults else found.defaults
+    if no_labels:
+        defaults = defaults.model_copy(update={"labels": {}})
     given = body(
         ProfileUpdate,
         name=new_name,
         demand=None if demand is None else data(demand, option="--demand"),
         pools=list(pools) or None,
-        defaults=_said(said, ProfileDefaultsView() if no_defaults else found.defaults, forget=no_defaults),
+        defaults=_said(said, defaults, forget=no_defaults or no_labels),
         description=description,
     )
     made = client.update_profile(found.id, given, version=if_version, dry_run=dry_run)

@@ -8,7 +8,7 @@ import click
 
 from fairpool.cli import render
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import connected, printed
+from fairpool.cli.options import connected, note, printed
 from fairpool.cli.render import Column, Style
 from fairpool.cli.watching import show, watch_option
 
@@ -72,7 +72,11 @@ def list_(client: Client, subject: str | None, profile: str | None, style: Style
     """List the queues that you see: those of your teams and your own; all of them for who runs things."""
 
     def once() -> None:
-        render.print_list(client.queues(subject=subject, profile=profile), COLUMNS, style)
+        found = client.queues(subject=subject, profile=profile)
+        if not found and style.format in ("table", "wide"):
+            note("no queues that you see: one follows from each profile and each policy that offers it")
+        else:
+            render.print_list(found, COLUMNS, style)
 
     show(client, once, watch=watch)
 

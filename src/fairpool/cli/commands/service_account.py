@@ -10,7 +10,7 @@ from fairpool.cli import render
 from fairpool.cli.commands.user import ROLES
 from fairpool.cli.consequences import told
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, note, printed
+from fairpool.cli.options import body, confirm, connected, note, printed, replaced
 from fairpool.cli.render import Column, Style
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def update(
     """Change a service account; what is not said stays."""
     from fairpool.wire.people import ServiceAccountUpdate
 
-    if teams and no_teams:
-        raise click.UsageError("--team and --no-teams say different things; possible: one of the two")
-    chosen = list(teams) if teams or no_teams else None
+    chosen = replaced(teams, none=no_teams, option="--team", no="--no-teams")
     changed = client.update_service_account(account, body(ServiceAccountUpdate, teams=chosen, **said))
     if style.format in ("table", "wide"):
         click.echo(

@@ -47,7 +47,8 @@ def create(
     from fairpool.wire.people import TokenCreate
 
     never = expires == "never"
-    expires_s = None if expires is None or never else Duration().convert(expires, None, ctx)
+    option = next(option for option in ctx.command.params if option.name == "expires")
+    expires_s = None if expires is None or never else Duration().convert(expires, option, ctx)
     made = client.create_token(
         body(TokenCreate, name=name, owner=owner, expires_s=expires_s, never_expires=True if never else None)
     )

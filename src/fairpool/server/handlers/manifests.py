@@ -11,16 +11,17 @@ from functools import partial
 from starlette.responses import Response
 
 from fairpool.app.authz import Right
-from fairpool.app.errors import NotAllowed, NotFound
+from fairpool.app.errors import KeyReused, NotAllowed, NotFound
 from fairpool.app.manifests import planning, what_if
 from fairpool.app.manifests.carrying_out import Refusals, Uses, carry_out
 from fairpool.app.manifests.planning import NotOurs
 from fairpool.app.manifests.values import Action, Change, Changes, Effect, FieldChange, Scope
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Stored
-from fairpool.app.records import Document, Kind
+from fairpool.app.records import Document, KeyUse, Kind
 from fairpool.app.rights import right_of
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import keys
 from fairpool.app.use_cases.declaring import nearest
 from fairpool.core.ids import Instant
 from fairpool.server import declaring
@@ -29,7 +30,7 @@ from fairpool.server.deciding import asked
 from fairpool.server.declaring_sealed import shown_url
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.failures import refusal_of
-from fairpool.server.lookups import acted
+from fairpool.server.lookups import acted, reading
 from fairpool.server.outgoing import vector
 from fairpool.server.problems import Refused
 from fairpool.server.webhooks.targets import check_url as check_webhook
@@ -77,6 +78,26 @@ class _Asked:
         return planning.versions(memory, self.kinds)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Once:
+    """What tells whether the same call has been carried out before. key: None where nobody asks."""
+
+    key: str | None
+    fingerprint: str
+
+    def is_done(self, used: Callable[[Kind, str], KeyUse | None]) -> bool:
+        """Whether it has. Raises KeyReused where the key came with another body."""
+        found = None if self.key is None else used(Kind.SETTINGS, self.key)
+        if found is not None and found.fingerprint != self.fingerprint:
+            raise KeyReused(found.key)
+        return found is not None
+
+    def note(self, tx: Transaction, set_name: str) -> None:
+        """It is carried out with this transaction."""
+        if self.key is not None:
+            tx.use_key(Kind.SETTINGS, self.key, set_name, self.fingerprint)
+
+
 async def _plan(call: Call) -> Response:
     wanted = _asked(call, await call.body(ApplyBody))
     _check_readable(call, wanted.kinds)
@@ -87,7 +108,9 @@ async def _plan(call: Call) -> Response:
 
 async def _apply(call: Call) -> Response:
     body = await call.body(ApplyBody)
-    wanted = _asked(call, body)
+    wanted, once = _asked(call, body), _Once(key=call.idempotency_key, fingerprint=keys.digest(await call.payload()))
+    if await reading(call, lambda reader: once.is_done(reader.requests.key)):
+        return present(ApplyResult(set=body.set, applied=True))
     plan = await _planned(call, wanted)
     if not plan.changes:
         return present(plan)
@@ -95,7 +118,7 @@ async def _apply(call: Call) -> Response:
     if body.expected is not None and body.expected != plan.expected:
         planning.check_unchanged(body.expected, plan.expected)
     # Tried out, so that what is refused is refused here, and spoils no round that others take part in.
-    await acted(call, _carried_out(wanted, plan.expected))
+    await acted(call, _carried_out(wanted, plan.expected, once))
     return present(plan.model_copy(update={"applied": True}))
 
 
@@ -129,10 +152,14 @@ def _check_rights(call: Call, plan: ApplyResult) -> None:
         raise NotAllowed(f"the role {role} does not cover: {', '.join(beyond[:5])}{more}; nothing was changed")
 
 
-def _carried_out(wanted: _Asked, expected: Mapping[str, int]) -> Callable[[Transaction], Callable[[], None]]:
+def _carried_out(
+    wanted: _Asked, expected: Mapping[str, int], once: _Once
+) -> Callable[[Transaction], Callable[[], None]]:
     def run(tx: Transaction) -> Callable[[], None]:
-        planning.check_unchanged(expected, wanted.versions(tx.memory))
-        carry_out(tx, wanted.changes(tx.memory), wanted.scope, wanted.uses)
+        if not once.is_done(tx.key):
+            planning.check_unchanged(expected, wanted.versions(tx.memory))
+            carry_out(tx, wanted.changes(tx.memory), wanted.scope, wanted.uses)
+            once.note(tx, wanted.scope.set_name)
         return lambda: None
 
     return run
@@ -254,6 +281,7 @@ def _result(scope: Scope, changes: Changes, versions: Mapping[str, int], trial: 
         unchanged=len(changes.kept),
         along=[AlongView(action=what, kind=kind.value, name=name) for kind, name, what in trial.along],
         effects=[_effect(effect) for effect in trial.effects],
+        warnings=list(trial.warnings),
         expected=dict(versions),
     )
 
@@ -325,5 +353,6 @@ ENDPOINTS = {
         summary="Make everything as documents have it, in one commit: all of it or nothing.",
         body=ApplyBody,
         answer=ApplyResult,
+        headers=("Idempotency-Key",),
     ),
 }

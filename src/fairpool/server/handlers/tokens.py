@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.responses import Response
 
-from fairpool.app.use_cases import tokens
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import keys, tokens
 from fairpool.core.policies import Subject
 from fairpool.server import incoming, lookups
 from fairpool.server.calls import Call, invalid
@@ -39,8 +42,17 @@ async def _create(call: Call) -> Response:
     body = await call.body(TokenCreate)
     owner, name, life_s = _owner(call, body.owner), incoming.name("name", body.name, what="token"), _life_s(body)
     call.reach.check(f"a token of {owner}", "", [owner])
-    workspace = call.principal.workspace
-    issued = await acted(call, lambda tx: tokens.create(tx, owner, name, life_s=life_s, workspace=workspace))
+    workspace, key = call.principal.workspace, call.idempotency_key
+    fingerprint, secret = keys.digest(await call.payload()), call.services.token_secret
+
+    def create(tx: Transaction) -> Callable[[], tokens.Issued]:
+        if key is None:
+            return tokens.create(tx, owner, name, life_s=life_s, workspace=workspace)
+        return tokens.create_once(
+            tx, owner, name, key=key, fingerprint=fingerprint, secret=secret, life_s=life_s, workspace=workspace
+        )
+
+    issued = await acted(call, create)
     view = NewToken.model_validate(
         {**token_fields(issued.record, call.services.clock.now()), "token": issued.text.reveal()}
     )
@@ -69,10 +81,11 @@ ENDPOINTS = {
     ),
     "token_create": Endpoint(
         handler=_create,
-        summary="Make a token; its text is told this once.",
+        summary="Make a token; its text is told this once, and again to who repeats the call with its key.",
         body=TokenCreate,
         answer=NewToken,
         status=201,
+        headers=("Idempotency-Key",),
     ),
     "token_revoke": Endpoint(handler=_revoke, summary="Revoke a token at once.", answer=TokenView),
 }

@@ -99,9 +99,11 @@ class EffectView(View):
 class ApplyResult(View):
     """What applying documents changes, or changed.
 
-    applied: whether it was done; false for a plan, and where there was nothing to do.
+    applied: whether it was done; false for a plan, and where there was nothing to do. A call that is repeated with its
+    key is told that it was done, and not once more what that changed.
     unchanged: how many documents want what is so already. effects: what it does to work that waits or runs, as far as
-    it was tried out. expected: what the plan rests on; sent along, it is carried out only where nothing has changed.
+    it was tried out. warnings: pools that have less then than is in use there, or than policies reserve.
+    expected: what the plan rests on; sent along, it is carried out only where nothing has changed.
     """
 
     set: str = DEFAULT_SET
@@ -110,6 +112,7 @@ class ApplyResult(View):
     unchanged: int = 0
     along: list[AlongView] = Field(default_factory=list)
     effects: list[EffectView] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
     expected: dict[str, int] = Field(default_factory=dict)
 
 
