@@ -15,7 +15,7 @@ from fairpool.app.records import (
     TokenRecord,
     WebhookCursor,
 )
-from fairpool.app.store_errors import MissingReference
+from fairpool.app.store_errors import InvariantBroken, MissingReference
 from fairpool.core.ids import SECOND, Instant
 from tests.conformance.store_samples import BLUE, K8S, NOW, RED, Trial, change, document, request
 
@@ -45,6 +45,17 @@ def test_a_token_that_is_put_again_takes_the_place_of_the_old_one(on: Trial) -> 
     on.commit(tokens=(token(),))
     on.commit(tokens=(token(revoked_at=Instant(NOW + 1)),))
     assert on.store.reader.tokens.all() == (token(revoked_at=Instant(NOW + 1)),)
+
+
+def test_a_text_that_cannot_be_kept_is_the_batch_s_mistake_and_no_outage(on: Trial) -> None:
+    """Whoever shares a round with it is then served without it."""
+    odd = token("t1", name="a\0b")
+    try:
+        on.commit(tokens=(odd,))
+    except InvariantBroken:
+        assert on.store.reader.tokens.all() == ()
+    else:
+        assert on.store.reader.tokens.all() == (odd,)
 
 
 def test_tokens_are_listed_by_age_and_by_owner(on: Trial) -> None:

@@ -23,6 +23,7 @@ from fairpool.server.problems import Refused
 from fairpool.server.routes import ENDPOINTS
 from fairpool.server.services import Services
 from fairpool.server.workspaces import Workspace
+from fairpool.wire.model import NUL
 from fairpool.wire.problems import Slug
 from fairpool.wire.reading import nearest, shown
 from fairpool.wire.routes import API, ROUTES
@@ -64,6 +65,10 @@ class _ByMethod:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["fairpool.route"] = self._path
+        if NUL in scope["path"]:  # no name holds it, and not every database can even be asked for it
+            raise Refused(
+                Slug.NO_ROUTE, f"there is no {shown(scope['path'])}", guidance="no name holds the character NUL"
+            )
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         found = self._endpoints.get(method)
         if found is None:

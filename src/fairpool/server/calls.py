@@ -19,9 +19,10 @@ from fairpool.app.rights import right_of
 from fairpool.core.ids import SECOND, Instant
 from fairpool.server.passage import BEGAN, WAITED
 from fairpool.server.problems import Refused
+from fairpool.wire.model import NUL
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
 from fairpool.wire.problems import FieldProblem, Slug
-from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown
+from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown, unkept
 from fairpool.wire.routes import QUERY, ROUTES, Route
 from fairpool.wire.text import MalformedText, loads
 
@@ -38,6 +39,7 @@ MAX_KEY_LENGTH = 200  # of an idempotency key; a UUID has 36
 _DRAINED_BYTES = 64 * 2**20
 """How much of a body that is too large is read and thrown away, so that its sender reads the refusal at all."""
 
+_NUL = rb"\u0000"
 _ETAG = re.compile(r'\s*(?:W/)?"(\d{1,18})"\s*')
 
 
@@ -111,7 +113,7 @@ class Call:
         for name in given:
             if name not in self.route.query:
                 if self.route.open_query:
-                    continue
+                    continue  # a provider's own words, which nobody keeps
                 meant = nearest(name, self.route.query)
                 known = ", ".join(self.route.query) or "none"
                 hint = f": did you mean {meant!r}?" if meant else ""
@@ -119,6 +121,8 @@ class Call:
             values = given.getlist(name)
             if len(values) > 1 and not QUERY[name].several:
                 raise invalid(name, f"given {len(values)} times", value=", ".join(values), possible="one value")
+            if any(NUL in value for value in values):
+                raise invalid(name, "holds the character NUL", value=values[0], possible="text without it")
             words = QUERY[name].words
             if words and given[name] not in words:
                 raise invalid(name, f"{quoted(given[name])} is not one of them", value=given[name], words=words)
@@ -237,7 +241,7 @@ class Call:
         self._check_media()
         try:
             self._sent = loads(data)
-            return read(model, self._sent)
+            found = read(model, self._sent)
         except MalformedText as error:
             raise Refused(
                 Slug.MALFORMED,
@@ -246,6 +250,11 @@ class Call:
             ) from None
         except InvalidBody as error:
             raise invalid_fields(list(error.problems)) from None
+        # JSON has this character escaped or not at all. What may hold it is replaced in the model already.
+        problems = unkept(found) if _NUL in data else []
+        if problems:
+            raise invalid_fields(problems)
+        return found
 
     def _check_media(self) -> None:
         headers = self._request.headers

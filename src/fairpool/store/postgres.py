@@ -277,6 +277,8 @@ class PostgresDatabase:
         said = _one_line(error)
         if code.startswith("23") and isinstance(error, psycopg.Error):
             return violated(error.diag.constraint_name or error.diag.column_name or code, said)
+        if isinstance(error, psycopg.DataError):  # such as a NUL in a text: who asks again meets it again
+            return violated(code or "data", said)
         if code in _FULL:
             return StoreFull(f"{self._name} cannot grow ({said}): nothing was changed; make room on its disk")
         if code in _READ_ONLY:

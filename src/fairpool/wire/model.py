@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from math import isfinite
 from typing import Annotated, Final
@@ -36,6 +37,20 @@ Key = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValid
 
 Prose = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_one_line)]
 """As Line, and longer: descriptions, paths."""
+
+NUL: Final = "\0"
+"""The one character that not every database keeps. Nobody types it; programs that fail may well report it."""
+
+_UNKEPT: Final = re.compile("[\0\ud800-\udfff]")
+
+
+def _kept(value: object) -> object:
+    return _UNKEPT.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+Report = Annotated[str, StringConstraints(max_length=10_000), BeforeValidator(_kept)]
+"""What a program says of how it went, on any number of lines. It must not be lost for what it holds: a character that
+no database or no UTF-8 keeps (NUL, half a character) is told as U+FFFD."""
 
 Labels = dict[Line, Line]
 """Free-form labels."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from fairpool.wire.model import NUL
 from fairpool.wire.problems import FieldProblem
 
 if TYPE_CHECKING:
@@ -45,6 +46,25 @@ def read(model: type[Model], data: object) -> Model:
         return model.model_validate(data)
     except ValidationError as error:
         raise InvalidBody(field_problems(model, error)) from None
+
+
+def unkept(body: BaseModel) -> list[FieldProblem]:
+    """The texts in a body that hold a NUL, which not every database keeps; keys of objects are texts too."""
+    problems = list(_unkept(body.model_dump(), ()))
+    if _is_hidden(type(body)):
+        problems = [problem.model_copy(update={"value": HIDDEN}) for problem in problems]
+    return problems
+
+
+def _unkept(value: object, path: tuple[int | str, ...]) -> Iterator[FieldProblem]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, part in inner:
+        here = (*path, key)
+        if NUL in str(key) or (isinstance(part, str) and NUL in part):
+            told = "holds the character NUL, which no text may"
+            yield FieldProblem(field=_path(here), message=told, value=shown(part), possible="text without it")
+        else:
+            yield from _unkept(part, here)
 
 
 def field_problems(model: type[BaseModel], error: ValidationError) -> list[FieldProblem]:

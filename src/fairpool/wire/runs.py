@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from fairpool.wire.amounts import Amounts
-from fairpool.wire.model import Body, Count, Labels, Line, Prose, View
+from fairpool.wire.model import Body, Count, Labels, Line, Prose, Report, View
 from fairpool.wire.values import RequestStatus, RunStatus
 
 
@@ -30,7 +30,7 @@ class RunUpdate(Body):
     """What changes of a run; fields that are left out stay. error: why it failed, for people."""
 
     status: RunStatus | None = None
-    error: str | None = Field(default=None, max_length=10_000)
+    error: Report | None = None
 
 
 class StepCreate(Body):
@@ -53,7 +53,7 @@ class StepUpdate(Body):
     request: str | None = None
     attempt: Count | None = None
     log: Prose | None = None
-    error: str | None = Field(default=None, max_length=10_000)
+    error: Report | None = None
     checkpoint: Prose | None = None
 
 
