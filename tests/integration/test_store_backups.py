@@ -217,6 +217,18 @@ def test_progress_is_told_table_by_table(new: New, tmp_path: Path, monkeypatch: 
     on.store.close()
 
 
+def test_rows_that_point_to_nothing_are_found(new: New) -> None:
+    url = new("postgres")
+    at_revision(url, "0001")
+    write_rows_of_0001(url)
+    with psycopg.connect(url, autocommit=True) as operator:
+        operator.execute("ALTER TABLE steps DROP CONSTRAINT fk_steps_run")
+        operator.execute("DELETE FROM runs")
+    assert "a row of steps points to nothing in runs" in maintenance.check(url).problems
+    opening.migrate(url)
+    assert "a row of steps points to nothing in runs" in maintenance.check(url).problems
+
+
 DAMAGE = {
     "UPDATE held_devices SET share = 1000": "held beyond the whole",
     "DELETE FROM subject_sets": "cannot be found by its subjects",
@@ -237,6 +249,19 @@ def test_what_was_changed_by_hand_against_the_rules_is_found(damage: str, new: N
         operator.execute("DROP INDEX uq_held_devices_whole")
         operator.execute(damage.replace("1000", "1200").encode())
     assert any(DAMAGE[damage] in problem for problem in maintenance.check(url).problems)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_database_without_a_schema_or_with_an_older_one_is_sound_and_wants_a_migration(new: New, kind: str) -> None:
+    url = new(kind)
+    if kind == "sqlite":
+        Path(url.removeprefix("sqlite:///")).touch()
+    report = maintenance.check(url)
+    assert (report.problems, report.revision, report.needs_migration) == ((), None, True)
+    at_revision(url, "0001")
+    write_rows_of_0001(url)
+    report = maintenance.check(url)
+    assert (report.problems, report.revision, report.needs_migration) == ((), "0001", True)
 
 
 def test_constraints_that_were_never_checked_are_found(new: New) -> None:

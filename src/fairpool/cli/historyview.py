@@ -54,5 +54,5 @@ def _told(value: object, key: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value in (None, ""):
-        return "none"
+        return "all" if key == "profiles" else "none"
     return f"{value} s" if key.endswith("_s") else str(value)

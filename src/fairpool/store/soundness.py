@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, ForeignKeyConstraint, Select, and_, exists, func, literal, select, text
+from sqlalchemy import Connection, ForeignKeyConstraint, Select, and_, exists, func, inspect, literal, select, text
 from sqlalchemy.sql import ColumnElement
 
 from fairpool.store import schema
@@ -55,12 +55,21 @@ def broken_rules(connection: Connection) -> list[str]:
 
 
 def dangling_rows(connection: Connection) -> Sequence[str]:
-    """Which rows point to nothing, in sentences."""
+    """Which rows point to nothing, in sentences. Of an older schema, or of none, what there is already."""
+    there = {
+        (table, column["name"])
+        for (_, table), columns in inspect(connection).get_multi_columns().items()
+        for column in columns
+    }
     return [
         f"a row of {table.name} points to nothing in {rule.referred_table.name}"
         for table in schema.metadata.sorted_tables
         for rule in table.foreign_key_constraints
-        if connection.execute(_pointing_to_nothing(rule)).first() is not None
+        if all(
+            {(column.table.name, column.name) for column in (element.parent, element.column)} <= there
+            for element in rule.elements
+        )
+        and connection.execute(_pointing_to_nothing(rule)).first() is not None
     ]
 
 

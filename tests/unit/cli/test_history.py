@@ -18,7 +18,7 @@ from fairpool.wire.events import HistoryEntry
         ({"limit": {}, "grace_s": 30}, {"limit": {"gpu": 0.5}, "grace_s": 3}, "limit none → gpu 0.5, grace 30 s → 3 s"),
         ({"min_runtime_s": 0}, {"min_runtime_s": 300}, "min-runtime 0 s → 300 s"),
         ({"max_runtime_s": None}, {"max_runtime_s": 60}, "max-runtime none → 60 s"),
-        ({"profiles": ["a", "b"]}, {"profiles": None}, "profiles a, b → none"),
+        ({"profiles": ["a", "b"]}, {"profiles": None}, "profiles a, b → all"),
         ({"dedicated": False, "weight": 1}, {"dedicated": True, "weight": 1}, "dedicated no → yes"),
         ({}, {"name": "made"}, ""),
     ],
