@@ -89,7 +89,7 @@ def restore(url: str, file: Path, now: Instant, *, progress: Progress = silent) 
     Raises StoreUnusable where the database is not empty; what opening and checking either of them raises.
     """
     given = SqliteDatabase(f"sqlite:///{file.absolute()}")
-    found = given.found()
+    found = given.look_at_copy()
     if not found.exists:
         raise StoreUnusable(f"{file} does not exist")
     with tempfile.TemporaryDirectory(prefix="fairpool-restore-") as folder:

@@ -122,6 +122,13 @@ class SqliteDatabase:
         if state.size_bytes or state.unclean:
             self._look_inside(state)
 
+    def look_at_copy(self) -> Found:
+        """What there is of a file that is only read. Raises StoreCorrupt, StoreForeign, StoreTooNew, which name it."""
+        state = sqlite_files.inspect_file(self.path)
+        if state.size_bytes:
+            self._look_inside(state)
+        return state
+
     def _look_inside(self, state: Found) -> None:
         looking = self.readers()
         try:
