@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m benchmarks [SUITE…]` (core, store, server, servers, abuse): measure, and compare."""
+"""`make bench`, or `python -m benchmarks [SUITE…]` (core, store, scrape, server, servers, abuse): measure, and compare."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-SUITES = ("core", "store", "server", "servers", "abuse")
+SUITES = ("core", "store", "scrape", "server", "servers", "abuse")
 
 
 def main(names: list[str]) -> int:

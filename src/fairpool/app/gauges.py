@@ -1,22 +1,25 @@
 """What there is just now, as numbers: capacity and use of pools, use by policies, who waits and for how long.
 
-Asked on the scheduler's thread, so it costs little: in the number of pools, policies and classes of waiting requests,
-not of requests. Only a class whose members differ in profile or own priority is gone through.
+Asked on the scheduler's thread, part by part, so that nobody's grant waits for all of it: with ten thousand policies
+that would be a third of a second. A part costs in its policies and classes of waiting requests, not in requests; only
+a class whose members differ in profile or own priority is gone through. Parts may show moments some rounds apart.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
 
 from fairpool.app.memory import Memory
 from fairpool.app.queries import borrowed, borrowed_here, live_requests
 from fairpool.app.records import Kind
+from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
-from fairpool.core.ids import SECOND, Instant, PoolId
-from fairpool.core.requests import Request
-from fairpool.core.waiting import RequestClass
+from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId
+from fairpool.core.waiting import Candidate, RequestClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,23 +71,67 @@ class Gauges:
     queues: tuple[QueueGauge, ...]
 
 
-def gauges(memory: Memory, now: Instant) -> Gauges:
-    """What there is now."""
-    queued, active = live_requests(memory)
-    pools: list[PoolGauge] = []
-    policies: list[PolicyGauge] = []
+POLICIES_AT_ONCE: Final = 50
+"""In one part: a millisecond, as a rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What is looked at in one go: some policies of a pool. is_first: the pool itself too."""
+
+    pool: PoolId
+    policies: tuple[PolicyId, ...]
+    is_first: bool
+
+
+def parts(memory: Memory, now: Instant) -> tuple[Part, ...]:
+    """All that there is to look at."""
+    found = []
     for pool in memory.all(Kind.POOL):
         books = memory.world.books[PoolId(pool.id)]
-        found = _policies(memory, books)
-        policies += found
-        pools.append(_pool(memory, books))
+        policies = iter([name for name, policy in books.policies.items() if not policy.retired])
+        some = tuple(islice(policies, POLICIES_AT_ONCE))
+        found.append(Part(pool=books.pool.id, policies=some, is_first=True))
+        while some := tuple(islice(policies, POLICIES_AT_ONCE)):
+            found.append(Part(pool=books.pool.id, policies=some, is_first=False))
+    return tuple(found)
+
+
+def part_of(memory: Memory, now: Instant, part: Part) -> Gauges:
+    """What there is in that part now; nothing where its pool has gone."""
+    queued, active = live_requests(memory)
+    books = memory.world.books.get(part.pool)
+    if books is None:
+        return Gauges(queued=queued, active=active, pools=(), policies=(), queues=())
+    known = [policy for name in part.policies if (policy := books.policies.get(name)) and not policy.retired]
     return Gauges(
         queued=queued,
         active=active,
-        pools=tuple(pools),
-        policies=tuple(policies),
-        queues=tuple(_queues(memory, now)),
+        pools=(_pool(memory, books),) if part.is_first else (),
+        policies=tuple(_policies(memory, books, known)),
+        queues=tuple(_queues(memory, now, books, known)),
     )
+
+
+def together(counted: tuple[int, int], found: Sequence[Gauges]) -> Gauges:
+    """Everything, from all parts. counted: how many are queued, and how many hold something."""
+    queued, active = counted
+    return Gauges(
+        queued=queued,
+        active=active,
+        pools=tuple(chain.from_iterable(each.pools for each in found)),
+        policies=tuple(chain.from_iterable(each.policies for each in found)),
+        queues=tuple(chain.from_iterable(each.queues for each in found)),
+    )
+
+
+def gauges(memory: Memory, now: Instant) -> Gauges:
+    """Everything at one moment."""
+    return together(live_requests(memory), [part_of(memory, now, part) for part in parts(memory, now)])
+
+
+Waiting = tuple[str, int, Instant]
+"""Of which profile, how many wait, and since when the one that was queued first does."""
 
 
 def _pool(memory: Memory, books: PoolBooks) -> PoolGauge:
@@ -103,59 +150,60 @@ def _pool(memory: Memory, books: PoolBooks) -> PoolGauge:
     )
 
 
-def _policies(memory: Memory, books: PoolBooks) -> list[PolicyGauge]:
+def _policies(memory: Memory, books: PoolBooks, known: Sequence[PolicyBooks]) -> Iterator[PolicyGauge]:
     """Each policy once: one that spans several pools is counted over all of them, under its first."""
-    found = []
-    for declared in memory.policies_of(books.pool.id):
-        if declared.spec.pool != books.pool.id:
+    for policy in known:
+        spec = policy.policy
+        if spec.pool != books.pool.id:
             continue
-        policy = books.policies[declared.spec.id]
         keys = policy.account.bounded
-        found.append(
-            PolicyGauge(
-                pool=",".join(memory.pool_name(pool) for pool in declared.spec.pools),
-                subject=memory.subject_of(declared.id),
-                used={key: value for key, value in policy.used_now.items() if key in keys},
-                reserved=dict(policy.reserved),
-                borrowed={key: value for key, value in borrowed(policy).items() if key in keys},
-            )
+        yield PolicyGauge(
+            pool=",".join(memory.pool_name(pool) for pool in spec.pools),
+            subject=str(spec.subject),
+            used={key: value for key, value in policy.used_now.items() if key in keys},
+            reserved=dict(policy.reserved),
+            borrowed={key: value for key, value in borrowed(policy).items() if key in keys},
         )
-    return found
 
 
-def _queues(memory: Memory, now: Instant) -> Iterator[QueueGauge]:
-    names = {pool.id: pool.name for pool in memory.all(Kind.POOL)}
-    subjects = {policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)}
-    depth: Counter[tuple[str, str, str]] = Counter()
-    oldest: dict[tuple[str, str, str], Instant] = {}
-    for home, profile, count, since in _waiting(memory):
-        for policy, pool in home.key.candidates:
-            where = (names.get(pool, ""), subjects.get(policy, ""), profile)
-            depth[where] += count
-            oldest[where] = min(since, oldest.get(where, since))
-    for where in sorted(depth):
-        name, subject, profile = where
-        waited_s = max(0, now - oldest[where]) / SECOND
-        yield QueueGauge(pool=name, policy=subject, profile=profile, depth=depth[where], oldest_wait_s=waited_s)
+def _queues(memory: Memory, now: Instant, books: PoolBooks, known: Sequence[PolicyBooks]) -> Iterator[QueueGauge]:
+    pool = books.pool.id
+    claimed = _claimed(memory)
+    for policy in known:
+        depth: Counter[str] = Counter()
+        oldest: dict[str, Instant] = {}
+        way = Candidate(policy.policy.id, pool)
+        waiting = chain.from_iterable(map(_waiting, memory.world.queue.classes_of(*way)))
+        for profile, count, since in chain(waiting, claimed.get(way, ())):
+            depth[profile] += count
+            oldest[profile] = min(since, oldest.get(profile, since))
+        for profile in sorted(depth):
+            yield QueueGauge(
+                pool=books.pool.name,
+                policy=str(policy.policy.subject),
+                profile=profile,
+                depth=depth[profile],
+                oldest_wait_s=max(0, now - oldest[profile]) / SECOND,
+            )
 
 
-def _waiting(memory: Memory) -> Iterator[tuple[RequestClass, str, int, Instant]]:
-    """Class, profile, how many wait there, and since when the one that was queued first does."""
+def _waiting(home: RequestClass) -> Iterator[Waiting]:
+    if not home.members:
+        return
+    profiles = {origin.profile for origin in home.origins}
+    if len(profiles) == 1:
+        yield profiles.pop(), len(home.members), home.oldest()
+    else:
+        for request in home.members.values():
+            yield request.profile, 1, request.queued_at
+
+
+def _claimed(memory: Memory) -> dict[Candidate, list[Waiting]]:
+    """Those for whom room is being made, of whom there are few, by the ways in which they could start."""
     queue = memory.world.queue
-    for home in queue.classes():
-        if not home.members:
-            continue
-        profiles = {origin.profile for origin in home.origins}
-        if len(profiles) == 1:
-            yield home, profiles.pop(), len(home.members), home.oldest()
-        else:
-            yield from _each(home, home.members.values())
+    found: dict[Candidate, list[Waiting]] = {}
     for request in queue.claimants.values():
-        claimed = queue.home(request.id)
-        if claimed is not None:
-            yield from _each(claimed, [request])
-
-
-def _each(home: RequestClass, members: Iterable[Request]) -> Iterator[tuple[RequestClass, str, int, Instant]]:
-    for request in members:
-        yield home, request.profile, 1, request.queued_at
+        home = queue.home(request.id)
+        for way in home.key.candidates if home is not None else ():
+            found.setdefault(way, []).append((request.profile, 1, request.queued_at))
+    return found

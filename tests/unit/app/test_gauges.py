@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from fairpool.app import gauges as all_gauges
 from fairpool.app import queries
-from fairpool.app.gauges import QueueGauge, gauges
+from fairpool.app.gauges import PolicyGauge, QueueGauge, gauges
 from fairpool.app.use_cases import policies, pools, profiles, requests
 from fairpool.core import amounts
 from fairpool.core.errors import InvalidRules
@@ -115,3 +117,32 @@ def test_reservations_of_pools_and_spans_together_never_exceed_what_there_is() -
         office.policy("team:more", {"gpu": 1}, pool="q")
     with pytest.raises(InvalidRules, match="add up to 12"):
         office.do(pools.update, "q", pools.PoolChange(capacity=amounts.vector({"gpu": 3})))
+
+
+def test_part_by_part_the_same_is_told_as_at_once_and_nothing_of_a_pool_that_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(all_gauges, "POLICIES_AT_ONCE", 2)
+    office = full()
+    office.pool("q")
+    for team in ("red", "blue", "green", "grey", "pink"):
+        office.policy(f"team:{team}", pool="q")
+    for _ in range(3):
+        office.submit("team:red", 8)
+    there = office.ask(all_gauges.parts)
+    found = [office.ask(partial(all_gauges.part_of, part=part)) for part in there]
+    whole = office.ask(gauges)
+    assert len(there) > 3
+    assert [(pool.name, pool.free) for each in found for pool in each.pools] == [
+        (pool.name, pool.free) for pool in whole.pools
+    ]
+    assert {policy for each in found for policy in map(_named, each.policies)} == set(map(_named, whole.policies))
+    assert sum(queue.depth for each in found for queue in each.queues) == sum(queue.depth for queue in whole.queues)
+    office.do(pools.delete, "q", on_work="let-go")
+    left = [office.ask(partial(all_gauges.part_of, part=part)) for part in there if part.pool == there[-1].pool]
+    assert left
+    assert all((each.pools, each.policies, each.queues) == ((), (), ()) for each in left)
+
+
+def _named(policy: PolicyGauge) -> tuple[str, str]:
+    return policy.pool, policy.subject

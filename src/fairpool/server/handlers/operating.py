@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from starlette.responses import Response
 
+from fairpool.app import gauges
 from fairpool.app.errors import NotLeading
-from fairpool.app.gauges import gauges
+from fairpool.app.gauges import Gauges
+from fairpool.app.queries import live_requests
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked
 from fairpool.server.endpoints import Endpoint
@@ -54,9 +57,22 @@ async def _metrics(call: Call) -> Response:
         "fairpool_leading": [((workspace,), float(loop.is_leading))],
         "fairpool_calls_waiting": [((workspace,), float(loop.waiting))],
     }
+    found = None
     with suppress(NotLeading):  # the server that leads tells them
-        rows |= samples(workspace, await asked(call, gauges))
-    return Response(await asyncio.to_thread(services.metrics.text, rows), headers={"Content-Type": CONTENT_TYPE})
+        found = await _gauges(call)
+
+    def text() -> bytes:
+        return services.metrics.text(rows if found is None else rows | samples(workspace, found))
+
+    return Response(await asyncio.to_thread(text), headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _gauges(call: Call) -> Gauges:
+    """What there is, part by part: between two of them others have their turn."""
+    counted = await asked(call, lambda memory, now: live_requests(memory))
+    there = await asked(call, gauges.parts)
+    found = [await asked(call, partial(gauges.part_of, part=part)) for part in there]
+    return gauges.together(counted, found)
 
 
 ENDPOINTS = {
