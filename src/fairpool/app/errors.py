@@ -21,6 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_SAID = 200
+"""Letters of a name that a refusal repeats: longer ones are none."""
+
 
 class AppError(Exception):
     """Base of everything that a use case refuses on purpose. message: for people."""
@@ -34,7 +37,8 @@ class NotFound(AppError):
     """Nothing goes by that name or id. candidates: names that are near. why: why there is none, where that is known."""
 
     def __init__(self, kind: str, ref: str, *, candidates: Sequence[str] = (), why: str = "") -> None:
-        super().__init__(f"no {kind} {ref!r}" + (f": {why}" if why else ""))
+        said = ref if len(ref) <= _SAID else ref[:_SAID] + "…"
+        super().__init__(f"no {kind} {said!r}" + (f": {why}" if why else ""))
         self.kind = kind
         self.ref = ref
         self.candidates = tuple(candidates)

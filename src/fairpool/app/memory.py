@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.leases import LeaseBook, Runtimes
@@ -13,11 +14,14 @@ from fairpool.app.ports import Stored
 from fairpool.app.queue_counts import QueueCounts
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind, RequestRecord
 from fairpool.app.schedules import Timetable, in_force, windows_in
-from fairpool.core.ids import Instant, PoolId, RequestId
+from fairpool.core.ids import MAX_NAME_LENGTH, Instant, PoolId, RequestId
 from fairpool.core.policies import Policy, Profile, Subject
 from fairpool.core.pools import Pool
 from fairpool.core.requests import Request
 from fairpool.core.world import Snapshot, World
+
+_MOST_COMPARED: Final = 200
+"""Names that a mistyped one is compared with, on the thread that decides: some milliseconds of its time."""
 
 Object = TypeVar("Object", bound=AnyDeclared)
 
@@ -143,7 +147,7 @@ class Memory:
             shown = [f"{object_id} ({objects[object_id].name})" for object_id in matches[:10]]
             raise Ambiguous(kind.value, ref, candidates=shown)
         if not matches:
-            raise NotFound(kind.value, ref, candidates=_near(ref, [declared.name for declared in objects.values()]))
+            raise NotFound(kind.value, ref, candidates=near(ref, [declared.name for declared in objects.values()]))
         return objects[matches[0]]
 
     def pool(self, ref: str) -> Declared[Pool]:
@@ -197,7 +201,10 @@ def _in_force(stored: Stored, now: Instant) -> Snapshot:
     return replace(stored.snapshot, policies=policies)
 
 
-def _near(ref: str, names: list[str]) -> list[str]:
+def near(ref: str, names: Sequence[str]) -> list[str]:
+    """The names that are most like this one. Comparing takes time, which others wait for: of many or long ones none."""
     from difflib import get_close_matches  # only when somebody mistyped
 
+    if len(ref) > 2 * MAX_NAME_LENGTH or len(names) > _MOST_COMPARED:
+        return []
     return get_close_matches(ref, names, n=3, cutoff=0.6)

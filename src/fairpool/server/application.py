@@ -15,7 +15,7 @@ from fairpool.app.rights import right_of, roles_for
 from fairpool.app.store_errors import StaleLeader
 from fairpool.server.calls import Call
 from fairpool.server.concerns import discreet
-from fairpool.server.endpoints import Endpoint
+from fairpool.server.endpoints import Endpoint, body_limit
 from fairpool.server.failures import not_found
 from fairpool.server.gate import Gate
 from fairpool.server.lookups import reading
@@ -83,7 +83,15 @@ class _ByMethod:
         principal = scope["fairpool.principal"]
         right = _right(name, endpoint, principal)
         workspace = _workspace(self._services, name, principal)
-        call = Call(scope, receive, services=self._services, workspace=workspace, route=ROUTES[name], right=right)
+        call = Call(
+            scope,
+            receive,
+            services=self._services,
+            workspace=workspace,
+            route=ROUTES[name],
+            right=right,
+            body_limit=body_limit(endpoint, self._services.body_limit_bytes),
+        )
         call.check_query()
         response = await _answer(call, endpoint)
         await response(scope, receive, send)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from fairpool.app.authz import Principal, Reach, Right
@@ -19,12 +19,12 @@ from fairpool.app.rights import right_of
 from fairpool.core.ids import SECOND, Instant
 from fairpool.server.passage import BEGAN, WAITED
 from fairpool.server.problems import Refused
+from fairpool.server.sent_bodies import SentBody
 from fairpool.wire.model import NUL
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
 from fairpool.wire.problems import FieldProblem, Slug
 from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown, unkept
 from fairpool.wire.routes import QUERY, ROUTES, Route
-from fairpool.wire.text import MalformedText, loads
 
 if TYPE_CHECKING:
     from fairpool.server.services import Services
@@ -36,9 +36,6 @@ MAX_WAIT_S = 60.0
 """The longest that one call waits for a change; a client that wants to wait longer asks again."""
 
 MAX_KEY_LENGTH = 200  # of an idempotency key; a UUID has 36
-_DRAINED_BYTES = 64 * 2**20
-"""How much of a body that is too large is read and thrown away, so that its sender reads the refusal at all."""
-
 _NUL = rb"\u0000"
 _ETAG = re.compile(r'\s*(?:W/)?"(\d{1,18})"\s*')
 
@@ -55,15 +52,16 @@ class Call:
         workspace: Workspace,
         route: Route,
         right: Right = Right.ALL,
+        body_limit: int,
     ) -> None:
         self._request = Request(scope, receive)
+        self._body = SentBody(self._request, limit=body_limit, lane=services.large_bodies)
         self.services = services
         self.workspace = workspace
         self.route = route
         self.right = right
         self.path: dict[str, str] = scope.get("path_params", {})
         self._sent: object = None
-        self._read: bytes | None = None
 
     @property
     def scope(self) -> Scope:
@@ -235,71 +233,21 @@ class Call:
 
     async def body(self, model: type[Model], *, optional: bool = False) -> Model:
         """The body as a `model`. optional: an empty body stands for one without any fields."""
-        data = await self.payload()
-        if optional and not data:
+        if optional and not await self._body.whole():
             return read(model, {})
-        self._check_media()
         try:
-            self._sent = loads(data)
-            found = read(model, self._sent)
-        except MalformedText as error:
-            raise Refused(
-                Slug.MALFORMED,
-                f"line {error.line}, column {error.column}: {error.message}",
-                numbers={"line": error.line, "column": error.column},
-            ) from None
+            self._sent, found = await self._body.read(lambda sent: read(model, sent))
         except InvalidBody as error:
             raise invalid_fields(list(error.problems)) from None
         # JSON has this character escaped or not at all. What may hold it is replaced in the model already.
-        problems = unkept(found) if _NUL in data else []
+        problems = unkept(found) if _NUL in await self._body.whole() else []
         if problems:
             raise invalid_fields(problems)
         return found
 
-    def _check_media(self) -> None:
-        headers = self._request.headers
-        kind, _, rest = headers.get("content-type", "application/json").lower().partition(";")
-        charset = re.search(r'charset="?([^";\s]*)', rest)
-        if kind.strip() not in ("application/json", "application/merge-patch+json"):
-            told = f"a body of type {quoted(kind.strip())} is not read here"
-        elif charset is not None and charset[1] not in ("utf-8", "utf8", "us-ascii"):
-            told = f"a body in {quoted(charset[1])} is not read here"
-        elif headers.get("content-encoding", "identity").lower() != "identity":
-            told = f"a body that is packed with {quoted(headers['content-encoding'])} is not read here"
-        else:
-            return
-        guidance = "send JSON in UTF-8, not packed, with 'Content-Type: application/json'"
-        raise Refused(Slug.MEDIA, told, guidance=guidance)
-
     async def payload(self) -> bytes:
-        """The body as it came; read once. Raises Refused for one that is too large."""
-        if self._read is None:
-            self._read = await self._received()
-        return self._read
-
-    async def _received(self) -> bytes:
-        limit = self.services.body_limit_bytes
-        declared = self._request.headers.get("content-length", "")
-        size = int(declared) if declared.isdigit() and len(declared) < 16 else 0
-        parts: list[bytes] = []
-        seen = 0
-        try:
-            async for chunk in self._request.stream():
-                seen += len(chunk)
-                if max(seen, size) <= limit:
-                    parts.append(chunk)
-                elif seen > _DRAINED_BYTES:
-                    break
-        except ClientDisconnect:
-            raise Refused(Slug.MALFORMED, "the body ended early") from None
-        if max(seen, size) > limit:
-            raise Refused(
-                Slug.TOO_LARGE,
-                f"the body has {'more than ' if seen > size else ''}{max(seen, size)} bytes; at most {limit} are read",
-                guidance="send fewer items at once",
-                numbers={"limit": limit, "size": max(seen, size)},
-            )
-        return b"".join(parts)
+        """The body as it came; read once. Raises Refused for one that is too large, or takes too long."""
+        return await self._body.whole()
 
     @property
     def age_s(self) -> float:

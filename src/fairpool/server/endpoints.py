@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Final
 
 from pydantic import BaseModel
 from starlette.responses import Response
 
 from fairpool.server.calls import Call
 from fairpool.wire.problems import Slug
+
+SMALL_BODY: Final = 2**20
+"""Bytes of a body that speaks of one thing: a pool of thousands of nodes."""
+
+OPEN_BODY: Final = 2**14
+"""Bytes of a body that anybody may send."""
 
 Handler = Callable[[Call], Awaitable[Response]]
 
@@ -21,6 +28,7 @@ class Endpoint:
     body, answer: the models of the body that it reads and of what it answers; None for none, or for no JSON.
     headers: the request headers that mean something to it. is_open: whether it answers without a token.
     also: other statuses under which it answers with a model of its own instead of a problem.
+    is_large: whether its body may be as large as the server's settings allow; else it is of one thing, and small.
     is_local: whether it needs the database at most, and not the scheduler: every server answers by itself.
     problems: what it can answer with besides those problems that its shape says. pages: statuses under which it answers
         with a page for people.
@@ -37,8 +45,14 @@ class Endpoint:
     is_open: bool = False
     also: tuple[tuple[int, type[BaseModel]], ...] = ()
     is_local: bool = False
+    is_large: bool = False
     problems: tuple[Slug, ...] = ()
     pages: tuple[int, ...] = ()
+
+
+def body_limit(endpoint: Endpoint, largest: int) -> int:
+    """How many bytes of a body are read. largest: by the server's settings."""
+    return min(largest, largest if endpoint.is_large else OPEN_BODY if endpoint.is_open else SMALL_BODY)
 
 
 def present(view: BaseModel, *, status: int = 200, version: int | None = None, location: str | None = None) -> Response:

@@ -40,6 +40,9 @@ from fairpool.server.problems import Refused
 from fairpool.wire.problems import FieldProblem, Slug
 from fairpool.wire.reading import printable, shown
 
+_FIELD: Final = 300
+"""Letters of a path that a refusal repeats: what a key begins with says which one it is."""
+
 
 def refusal_of(error: Exception) -> Refused | None:
     """What a caller is told about `error`, or None where it is a bug."""
@@ -185,7 +188,7 @@ def not_leading(detail: str) -> Refused:
 
 def _field(slug: Slug, error: InvalidInput) -> Refused:
     value = shown(error.value)
-    field = printable(error.field)
+    field = printable(error.field[:_FIELD])
     problem = FieldProblem(field=field, message=error.message, value=value, possible=error.possible)
     where = f"{field}: " if field else ""
     possible = f" (possible: {error.possible})" if error.possible else ""

@@ -87,16 +87,14 @@ class Gate:
 
     async def _admit(self, scope: Scope) -> Principal | None:
         """Who calls; None where anybody may."""
-        host = authorization = b""
+        said: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
-            if name == b"host":
-                host = value
-            elif name == b"authorization":
-                authorization = value
-        self._check_host(host.decode("latin-1"))
+            # Of two that differ, what is in front of the server may believe the other one: neither counts.
+            said[name] = b"" if said.get(name, value) != value else value
+        self._check_host(said.get(b"host", b"").decode("latin-1"))
         if scope["path"] in OPEN_PATHS:
             return None
-        return await self._identities.of(authorization)
+        return await self._identities.of(said.get(b"authorization", b""))
 
     def _check_host(self, host: str) -> None:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host

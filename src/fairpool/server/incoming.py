@@ -13,6 +13,7 @@ from fairpool.core.ids import check_name
 from fairpool.core.policies import Subject
 from fairpool.core.pools import Node, NodeState
 from fairpool.core.requests import Demand
+from fairpool.wire.amounts import MAX_KEYS
 from fairpool.wire.pools import NodeSpec
 from fairpool.wire.requests import RequestCreate
 
@@ -76,6 +77,9 @@ def demand(body: RequestCreate) -> Demand | None:
         parts = tuple(_part(f"parts.{index}", part) for index, part in enumerate(body.parts))
         if not parts:
             raise InvalidInput("a request needs at least one part", field="parts", possible="one or more")
+        keys = {key for part in parts for key, _ in part}
+        if len(keys) > MAX_KEYS:
+            raise InvalidInput(f"{len(keys)} resource keys", field="parts", possible=f"at most {MAX_KEYS}")
         return at("parts", Demand, parts)
     if body.demand is None:
         if body.profile is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.ports import Reader
@@ -16,6 +16,9 @@ from fairpool.core.ids import RequestId
 from fairpool.server.calls import Call, invalid
 
 Found = TypeVar("Found")
+
+MAX_LABELS: Final = 64
+"""Labels that one call filters by: as many as a request may carry."""
 
 
 async def acted(call: Call, command: Command[Found]) -> Found:
@@ -89,8 +92,10 @@ def page_of(items: Sequence[Found], call: Call) -> Page[Found]:
 
 def labels_of(call: Call) -> dict[str, str]:
     """The labels that the caller filters by. Raises Refused for one that is not ``key=value``."""
-    found = {}
-    for text in call.texts("label"):
+    found, given = {}, call.texts("label")
+    if len(given) > MAX_LABELS:
+        raise invalid("label", f"{len(given)} of them", value=None, possible=f"at most {MAX_LABELS}")
+    for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise invalid("label", f"{text!r} is no label", value=text, possible="key=value")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ class Services:
     checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take long).
     forwarding: passes on what another server decides. address: where other servers find this one.
     token_secret: what all servers of the installation share; from it tokens are drawn whose creation may be repeated.
+    large_bodies: held while one is parsed.
     """
 
     workspaces: Workspaces
@@ -54,3 +56,4 @@ class Services:
     metrics: Metrics = field(default_factory=Metrics)
     bridge: Bridge = field(default_factory=Bridge)
     token_secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    large_bodies: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 MAX_UNITS: Final = 10**15
 """The largest amount, in units."""
@@ -73,5 +73,11 @@ Amount = Annotated[
 ]
 """One amount, in units."""
 
+MAX_KEYS: Final = 64
+"""Resource keys in one vector that is sent: each is looked at in every decision."""
+
 Amounts = dict[str, Amount]
 """Resource key to amount."""
+
+SomeAmounts = Annotated[Amounts, Field(max_length=MAX_KEYS)]
+"""As a caller sends them."""

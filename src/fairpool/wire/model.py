@@ -35,6 +35,9 @@ Line = Annotated[str, StringConstraints(max_length=200), AfterValidator(_one_lin
 Key = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)]
 """An idempotency key: a Line that is not empty."""
 
+Ref = Annotated[str, StringConstraints(max_length=200)]
+"""What names something: by name, id or the beginning of one."""
+
 Prose = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_one_line)]
 """As Line, and longer: descriptions, paths."""
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from fairpool.wire.amounts import Amount, Amounts
+from fairpool.wire.amounts import Amount, Amounts, SomeAmounts
 from fairpool.wire.model import Body, Flag, Labels, Line, Priority, Prose, Seconds, SomeSeconds, View
 
 MAX_WINDOWS = 20
@@ -23,8 +23,8 @@ class WindowSpec(Body):
     start: Line
     duration_s: SomeSeconds
     timezone: Line = "UTC"
-    reserved: Amounts | None = None
-    limit: Amounts | None = None
+    reserved: SomeAmounts | None = None
+    limit: SomeAmounts | None = None
     priority: Priority | None = None
     weight: Amount | None = None
     grace_s: Seconds | None = None
@@ -48,8 +48,8 @@ class PolicyCreate(Body):
     also: list[str] = Field(default_factory=list, max_length=100)
     subject: str
     priority: Priority = 0
-    reserved: Amounts = Field(default_factory=dict)
-    limit: Amounts = Field(default_factory=dict)
+    reserved: SomeAmounts = Field(default_factory=dict)
+    limit: SomeAmounts = Field(default_factory=dict)
     weight: Amount = 1
     dedicated: Flag = False
     grace_s: Seconds = 30
@@ -65,8 +65,8 @@ class PolicyUpdate(Body):
     subject: str | None = None
     also: list[str] | None = Field(default=None, max_length=100)
     priority: Priority | None = None
-    reserved: Amounts | None = None
-    limit: Amounts | None = None
+    reserved: SomeAmounts | None = None
+    limit: SomeAmounts | None = None
     weight: Amount | None = None
     dedicated: Flag | None = None
     grace_s: Seconds | None = None
@@ -148,7 +148,7 @@ class ProfileCreate(Body):
     """A named demand with the pools it may run in, by name, in order of preference."""
 
     name: str
-    demand: Amounts
+    demand: SomeAmounts
     pools: list[str]
     defaults: ProfileDefaults = Field(default_factory=ProfileDefaults)
     description: Prose = ""
@@ -161,7 +161,7 @@ class ProfileUpdate(Body):
     """
 
     name: str | None = None
-    demand: Amounts | None = None
+    demand: SomeAmounts | None = None
     pools: list[str] | None = None
     defaults: ProfileDefaults | None = None
     description: Prose | None = None

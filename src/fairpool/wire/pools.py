@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fairpool.wire.amounts import Amounts
+from fairpool.wire.amounts import Amounts, SomeAmounts
 from fairpool.wire.model import Body, Flag, Labels, Line, Prose, Seconds, View
 from fairpool.wire.policies import PolicyView
 
@@ -18,7 +18,7 @@ class NodeSpec(Body):
     """One machine of a pool: what it has, and whether it takes new work."""
 
     name: str
-    capacity: Amounts
+    capacity: SomeAmounts
     state: NodeState = "ready"
     gpu_type: Line = ""
     labels: Labels = Field(default_factory=dict, max_length=64)
@@ -33,7 +33,7 @@ class PoolCreate(Body):
     """
 
     name: str
-    capacity: Amounts = Field(default_factory=dict)
+    capacity: SomeAmounts = Field(default_factory=dict)
     nodes: list[NodeSpec] = Field(default_factory=list)
     ordering: Literal["fair", "fifo"] = "fair"
     backfill: Flag = True
@@ -52,7 +52,7 @@ class PoolUpdate(Body):
     """
 
     name: str | None = None
-    capacity: Amounts | None = None
+    capacity: SomeAmounts | None = None
     nodes: list[NodeSpec] | None = None
     ordering: Literal["fair", "fifo"] | None = None
     backfill: Flag | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -23,6 +24,12 @@ _PATH_PARTS = 12
 
 _SHOWN = 60
 """Characters of a wrong value that a message repeats."""
+
+_MAX_WORD: Final = 200
+"""Letters of a word that others may be like: comparing takes time with the square of that."""
+
+_MOST_PROBLEMS: Final = 100
+"""Wrong fields of one body that are told: more than anybody mends at once."""
 
 
 HIDDEN: Final = "…"
@@ -71,7 +78,7 @@ def field_problems(model: type[BaseModel], error: ValidationError) -> list[Field
     """The fields that `error` speaks of, in words of the API."""
     found: dict[str, FieldProblem] = {}
     hidden = _is_hidden(model)
-    for item in error.errors(include_url=False):
+    for item in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         location = item["loc"]
         if hidden:
             item["input"] = HIDDEN
@@ -86,14 +93,39 @@ def _is_hidden(model: type[BaseModel]) -> bool:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` was probably meant to be, or None."""
+    if len(word) > _MAX_WORD:
+        return None
     matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return matches[0] if matches else None
 
 
 def shown(value: object) -> str:
     """A value as a message repeats it: short, and without control characters."""
-    text = printable(value if isinstance(value, str) else _WORDS.get(repr(value)) or str(value))
+    if isinstance(value, dict | list):
+        plain = "".join(_pieces(value, _SHOWN + 1))
+    else:
+        plain = value if isinstance(value, str) else _WORDS.get(repr(value)) or str(value)
+    text = printable(plain[: _SHOWN + 1])  # each letter is shown as one or more
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _pieces(value: object, room: int) -> Iterator[str]:
+    """``str(value)`` piece by piece, at least its first `room` letters: a body may be large."""
+    if not isinstance(value, dict | list):
+        yield repr(value[:room] if isinstance(value, str) else value)
+        return
+    brackets, inner = ("{}", iter(value.items())) if isinstance(value, dict) else ("[]", iter(value))
+    yield brackets[0]
+    used = 1
+    for number, item in enumerate(inner):
+        parts = (", ",) if number else ()
+        parts = (*parts, f"{item[0][:room]!r}: ") if isinstance(value, dict) else parts
+        for part in itertools.chain(parts, _pieces(item[1] if isinstance(value, dict) else item, room - used)):
+            yield part
+            used += len(part)
+            if used >= room:
+                return
+    yield brackets[1]
 
 
 def quoted(text: str) -> str:

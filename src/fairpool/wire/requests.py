@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from fairpool.wire.amounts import Amount, Amounts
-from fairpool.wire.model import Body, Flag, Key, Labels, Line, Priority, Prose, Seconds, SomeSeconds, View, Whole
+from fairpool.wire.amounts import Amount, Amounts, SomeAmounts
+from fairpool.wire.model import Body, Flag, Key, Labels, Line, Priority, Prose, Ref, Seconds, SomeSeconds, View, Whole
 from fairpool.wire.problems import Problem
 from fairpool.wire.values import RequestStatus
 
@@ -37,22 +37,22 @@ class RequestCreate(Body):
     idempotency_key: the same key returns the same request; the ``Idempotency-Key`` header says it for a single one.
     """
 
-    demand: Amounts | None = None
-    parts: list[Amounts] | None = Field(default=None, max_length=MAX_PARTS)
+    demand: SomeAmounts | None = None
+    parts: list[SomeAmounts] | None = Field(default=None, max_length=MAX_PARTS)
     node_count: Whole = Field(default=1, ge=1, le=MAX_PARTS)
-    subjects: list[str] = Field(default_factory=list, max_length=100)
-    team: str | None = None
-    pool: str | None = None
-    profile: str | None = None
+    subjects: list[Ref] = Field(default_factory=list, max_length=100)
+    team: Ref | None = None
+    pool: Ref | None = None
+    profile: Ref | None = None
     preemptible: Flag | None = None
     priority: Priority = 0
     max_runtime_s: SomeSeconds | None = None
     wait_timeout_s: Seconds | None = None
     lease_s: Whole = Field(default=DEFAULT_LEASE_S, ge=1, le=86_400)
-    retry_of: str | None = None
+    retry_of: Ref | None = None
     name: Line = ""
-    run: str | None = None
-    step: str | None = None
+    run: Ref | None = None
+    step: Ref | None = None
     labels: Labels = Field(default_factory=dict, max_length=64)
     idempotency_key: Key | None = None
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from fairpool.wire.amounts import Amounts
-from fairpool.wire.model import Body, Count, Labels, Line, Prose, Report, View
+from fairpool.wire.amounts import Amounts, SomeAmounts
+from fairpool.wire.model import Body, Count, Labels, Line, Prose, Ref, Report, View
 from fairpool.wire.values import RequestStatus, RunStatus
 
 
@@ -20,10 +20,10 @@ class RunCreate(Body):
 
     name: Line
     kind: Line = "pipeline"
-    stack: str | None = None
+    stack: Ref | None = None
     labels: Labels = Field(default_factory=dict, max_length=64)
     user: Line = ""
-    team: str | None = None
+    team: Ref | None = None
 
 
 class RunUpdate(Body):
@@ -40,7 +40,7 @@ class StepCreate(Body):
     index: Count = 0
     component: Line = ""
     log: Prose = ""
-    settings: Amounts = Field(default_factory=dict)
+    settings: SomeAmounts = Field(default_factory=dict)
 
 
 class StepUpdate(Body):
@@ -50,7 +50,7 @@ class StepUpdate(Body):
     """
 
     status: RunStatus | None = None
-    request: str | None = None
+    request: Ref | None = None
     attempt: Count | None = None
     log: Prose | None = None
     error: Report | None = None

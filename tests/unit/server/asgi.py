@@ -32,8 +32,9 @@ def ask(
     body: bytes | object = b"",
     query: str = "",
     headers: Mapping[str, str] | None = None,
+    again: Mapping[str, str] | None = None,
 ) -> Answer:
-    """One call and its answer. A body that is not bytes is sent as JSON."""
+    """One call and its answer. A body that is not bytes is sent as JSON. again: headers that are sent besides."""
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {"host": "127.0.0.1:80", "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
     given |= {name.lower(): value for name, value in (headers or {}).items()}
@@ -46,7 +47,11 @@ def ask(
         "root_path": "",
         "scheme": "http",
         "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value],
+        "headers": [
+            (name.encode(), value.encode("latin-1"))
+            for name, value in (*given.items(), *(again or {}).items())
+            if value
+        ],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
     }

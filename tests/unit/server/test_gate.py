@@ -109,6 +109,15 @@ def test_loopback_names_are_served(app: ASGIApp, host: str) -> None:
     assert ask(app, "GET", "/healthz", headers={"Host": host}).status == 200
 
 
+def test_of_two_tokens_or_names_that_differ_neither_counts(app: ASGIApp) -> None:
+    """What is in front of the server may believe the one, and the server the other."""
+    for name, values in (("authorization", ["Bearer x", f"Bearer {TOKEN}"]), ("host", ["evil.example", "127.0.0.1"])):
+        for one, other in (values, values[::-1]):
+            answer = ask(app, "GET", "/api/v1/pools", headers={name: one}, again={name: other})
+            assert answer.status == (401 if name == "authorization" else 421)
+    assert ask(app, "GET", "/api/v1/pools", again={"host": "127.0.0.1:80"}).status == 200
+
+
 def test_an_unknown_route_is_a_problem_that_names_the_nearest(app: ASGIApp) -> None:
     assert "/api/v1/pools" in str(problem(ask(app, "GET", "/api/v1/pool"), 404, "unknown-route")["help"])
 

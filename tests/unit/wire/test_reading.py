@@ -1,12 +1,14 @@
 """Bodies are read strictly: every wrong field is named, with the value and what is possible."""
 
+import time
+
 import pytest
 from pydantic import BaseModel
 
 from fairpool.wire.events import HistoryEntry
 from fairpool.wire.pools import PoolCreate, PoolView
 from fairpool.wire.problems import EXIT_CODES, Slug, exit_code
-from fairpool.wire.reading import InvalidBody, read
+from fairpool.wire.reading import InvalidBody, read, shown
 from fairpool.wire.requests import RequestBulkCreate, RequestCreate
 from fairpool.wire.stacks import ComponentCreate, ComponentView
 from fairpool.wire.text import MalformedText, loads
@@ -38,6 +40,28 @@ def test_all_wrong_fields_are_named_at_once() -> None:
     assert set(problems) == {"name", "capacity.gpu", "ordering", "max_bypass_s"}
     assert "'fair' or 'fifo'" in problems["ordering"][2]
     assert problems["name"][0] == "missing"
+
+
+def test_a_large_value_is_shown_by_its_beginning_as_a_small_one_is() -> None:
+    many: list[object] = [{"gpu": index, "name": ["a", None]} for index in range(20)]
+    values: list[object] = [many, {"parts": many}, [[[["x" * 100]]]], ["x"] * 15, {}, [], {"a": {}}]
+    for value in values:
+        text = str(value)
+        assert shown(value) == (text if len(text) <= 60 else text[:60] + "…")
+    began = time.perf_counter()
+    assert shown([many] * 1_000_000).startswith("[[{'gpu': 0")
+    assert time.perf_counter() - began < 1.0
+
+
+def test_of_many_wrong_fields_the_first_are_told_and_long_words_are_like_nothing() -> None:
+    assert len(refused(RequestCreate, {f"field{index}": 1 for index in range(1_000)})) == 100
+    assert "did you mean" not in refused(RequestCreate, {"demand" * 10_000: 1}).popitem()[1][0]
+
+
+def test_amounts_of_more_keys_than_anybody_has_are_refused() -> None:
+    keys = {f"k{index}": 1 for index in range(65)}
+    assert refused(RequestCreate, {"demand": keys})["demand"][1:] == (shown(keys), "at most 64")
+    assert refused(RequestCreate, {"demand": {"gpu": 1}, "pool": "p" * 201})["pool"][2] == "at most 200 characters"
 
 
 def test_control_characters_are_shown_escaped() -> None:

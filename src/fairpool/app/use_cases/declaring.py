@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from fairpool.app.errors import Exists, NotFound, Stale
-from fairpool.app.memory import Memory
+from fairpool.app.memory import Memory, near
 from fairpool.app.records import Declared, Document, Kind, Spec
 from fairpool.app.schedules import OPEN
 from fairpool.app.transaction import Transaction
@@ -30,10 +30,8 @@ def check_known(memory: Memory, kind: Kind, names: Iterable[str]) -> None:
 
 
 def nearest(name: str, known: Sequence[str]) -> list[str]:
-    """The known names that are most like this one."""
-    from difflib import get_close_matches  # only when somebody mistyped
-
-    return get_close_matches(name, known, n=3, cutoff=0.6)
+    """The known names that are most like this one, where there are not too many to look at."""
+    return near(name, known)
 
 
 def check_version(declared: Declared[SpecT], expected: int | None) -> None:

@@ -52,6 +52,6 @@ ENDPOINTS = {
         answer=LeaseView,
     ),
     "lease_bulk": Endpoint(
-        handler=_bulk, summary="Renew many leases at once.", body=LeaseBulkRenew, answer=LeaseBulkResult
+        handler=_bulk, summary="Renew many leases at once.", body=LeaseBulkRenew, is_large=True, answer=LeaseBulkResult
     ),
 }

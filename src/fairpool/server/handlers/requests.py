@@ -327,7 +327,11 @@ ENDPOINTS = {
         headers=("Idempotency-Key",),
     ),
     "request_bulk": Endpoint(
-        handler=_bulk, summary="Submit many; each has a result of its own.", body=RequestBulkCreate, answer=BulkResult
+        handler=_bulk,
+        summary="Submit many; each has a result of its own.",
+        body=RequestBulkCreate,
+        is_large=True,
+        answer=BulkResult,
     ),
     "request_check": Endpoint(
         handler=_check,
