@@ -8,8 +8,10 @@ import pytest
 
 from fairpool.app.errors import NoVaultKey
 from fairpool.app.manifests.carrying_out import Refusals
+from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
-from fairpool.app.use_cases import webhooks
+from fairpool.app.use_cases import pools, teams, webhooks
+from fairpool.core.ids import Instant
 from fairpool.server import declaring
 from fairpool.wire.manifests.kinds import read_document
 from fairpool.wire.reading import InvalidBody
@@ -87,3 +89,19 @@ def test_a_webhook_waits_for_the_pool_that_the_same_files_make() -> None:
     apply(office, hook, {"kind": "pool", "name": "gpus"})
     assert webhooks.webhook_of(office.memory.document(Kind.WEBHOOK, "chat")).pool == "gpus"
     assert FULL["webhook"]["pool"] == "gpus", "as the document that says everything"
+
+
+def test_a_webhook_follows_the_new_names_of_its_pool_and_its_team() -> None:
+    office = Office()
+    office.do(teams.create, "red", members=[])
+    apply(office, {"kind": "pool", "name": "gpus"}, {**HOOK, "pool": "gpus", "team": "red"}, {**HOOK, "name": "all"})
+    office.do(pools.update, "gpus", pools.PoolChange(name="cards"))
+    office.do(teams.update, "red", teams.TeamChange(name="crimson"))
+    found = {hook.name: hook for hook in map(webhooks.webhook_of, office.ask(hooks))}
+    assert (found["chat"].pool, found["chat"].team) == ("cards", "crimson")
+    assert (found["all"].pool, found["all"].team) == ("", "")
+    assert "whsec_" not in str(office.told.entries)
+
+
+def hooks(memory: Memory, now: Instant) -> list[webhooks.WebhookRecord]:
+    return [memory.document(Kind.WEBHOOK, declared.id) for declared in memory.all(Kind.WEBHOOK)]

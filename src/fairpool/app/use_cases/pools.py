@@ -11,6 +11,7 @@ from fairpool.app.errors import InUse, NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.records import Declared, Document, Json, Kind
 from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import webhooks
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted, nearest
 from fairpool.app.use_cases.policies import shown as shown_policy
 from fairpool.app.use_cases.profiles import follow_pool
@@ -104,6 +105,7 @@ def update(
     record = changed(tx, old, pool, name=pool.name, note=note, before=shown(old.spec), after=shown(pool))
     if renamed:
         _follow(tx, pool, renames)
+        webhooks.follow(tx, "pool", old.name, pool.name)
     if change.evict_borrowers:
         tx.apply(ev.BorrowersEvicted(pool=pool.id))
         tx.note(Kind.POOL, pool.id, "borrowers told to leave", name=pool.name)

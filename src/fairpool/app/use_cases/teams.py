@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fairpool.app.membership import names_in
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases import leaving, vaults
+from fairpool.app.use_cases import leaving, vaults, webhooks
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted
 from fairpool.app.use_cases.people import described, note_of, rename_in, subject_of, trial
 from fairpool.core.ids import RequestId, check_name
@@ -93,6 +93,7 @@ def update(
     if name != old.name:
         leaving.rename(tx, subject_of(Kind.TEAM, old.name), subject_of(Kind.TEAM, name))
         vaults.follow_team(tx, old.name, name)
+        webhooks.follow(tx, "team", old.name, name)
         for account in tx.memory.all(Kind.SERVICE_ACCOUNT):
             rename_in(tx, account, "teams", old.name, name)
     for gone in before:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Sealer
@@ -156,6 +156,14 @@ def delete(tx: Transaction, ref: str, *, version: int | None = None, dry_run: bo
         tx.drop(Kind.WEBHOOK, old.id)
         tx.note(Kind.WEBHOOK, old.id, "deleted", name=old.name, before=shown(old.spec))
     return lambda: old
+
+
+def follow(tx: Transaction, field: Literal["pool", "team"], name: str, new: str) -> None:
+    """Webhooks that are told only of a pool or a team follow its new name."""
+    for declared in tx.memory.all(Kind.WEBHOOK):
+        old = tx.memory.document(Kind.WEBHOOK, declared.id)
+        if old.spec.get(field) == name:
+            changed(tx, old, {**old.spec, field: new}, before={field: name}, after={field: new})
 
 
 def told(tx: Transaction, cursors: Iterable[WebhookCursor]) -> Callable[[], None]:
