@@ -8,7 +8,7 @@ from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import Victims, find_victims, may_find_victims
 from fairpool.core.feasibility import amounts_fit_after, own_obstacle, reservation_in_use, room
 from fairpool.core.holding import Held
-from fairpool.core.ids import SECOND, PoolId
+from fairpool.core.ids import SECOND, PolicyId, PoolId
 from fairpool.core.lanes import Lanes, Turn
 from fairpool.core.plan import Hold
 from fairpool.core.reasons import Reason
@@ -29,6 +29,7 @@ class PoolPass:
         self.changed_behind = False
         self.awaiting: list[tuple[Turn, Places]] = []
         self.somebody_blocked = False
+        self.limited: set[PolicyId] = set()  # policies of which somebody waits for a limit or reservation of its own
         self.lowest_priority = _lowest_priority(pool)
 
     def run(self) -> None:
@@ -72,7 +73,10 @@ class PoolPass:
             self.changed_behind = True  # a victim may leave more room than was needed: somebody before may use it
             return self.pool.pool.backfill
         self._await_what_leaves(turn)
-        return True if own is not None else self._block(turn)
+        if own is not None:
+            self.limited.add(turn.policy.policy.id)
+            return True
+        return self._block(turn)
 
     def _defer(self, request: Request) -> bool:
         """Who comes behind is considered when it is known where this one starts."""
@@ -100,7 +104,7 @@ class PoolPass:
         request = turn.request
         self.draft.grant(request, Candidate(turn.policy.policy.id, self.pool.pool.id), places)
         turn.home.members.pop(request.id, None)  # from a class of its own it is not gone yet
-        if self.somebody_blocked and not turn.policy.is_last(request):
+        if (self.somebody_blocked or turn.policy.policy.id in self.limited) and not turn.policy.is_last(request):
             self.changed_behind = True  # it may have pushed own work out of the reservation, which can be evicted now
         self.lowest_priority = _lower(self.lowest_priority, turn.policy)
         if self.held is not None:  # what is free has changed
