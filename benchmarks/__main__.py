@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m benchmarks [SUITE…]` (core, store, scrape, server, servers, abuse): measure, and compare."""
+"""`make bench`, or `python -m benchmarks [SUITE…]`: measure, and compare with targets and recorded ranges."""
 
 from __future__ import annotations
 

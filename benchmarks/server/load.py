@@ -35,13 +35,21 @@ class Caller:
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def __call__(self, method: str, path: str, body: object = None) -> Any:
+        data = self._data(method, API + path, body)
+        return json.loads(data) if data else None
+
+    def text(self, path: str) -> str:
+        """What a path outside of the API answers."""
+        return self._data("GET", path).decode()
+
+    def _data(self, method: str, path: str, body: object = None) -> bytes:
         sent = None if body is None else json.dumps(body).encode()
-        self.connection.request(method, API + path, body=sent, headers=self.headers)
+        self.connection.request(method, path, body=sent, headers=self.headers)
         answer = self.connection.getresponse()
         data = answer.read()
         if answer.status >= 300:
             raise RuntimeError(f"{method} {path}: {answer.status} {data.decode()}")
-        return json.loads(data) if data else None
+        return data
 
 
 def request(gpus: float = 1, pool: str = "gpus") -> dict[str, object]:

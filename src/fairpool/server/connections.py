@@ -17,7 +17,7 @@ HEAD_S: Final = 20.0
 MAX_HEAD_BYTES: Final = 64 * 2**10
 """Of the address and all headers of a call."""
 
-MAX_AHEAD: Final = 8
+MAX_AHEAD: Final = 4
 """Calls that a client may send on one connection before their turn comes. Ordinary clients wait for each answer."""
 
 

@@ -23,8 +23,14 @@ BURST_S: Final = 2.0
 """A caller may spend the calls of so many seconds at once; then they come back at the rate."""
 
 HELD_BACK_S: Final = 0.5
-"""A refusal for being too fast is answered only after so long. Whoever calls without a pause then makes two calls a
-second on each connection, not thousands, and refusing them costs hardly anything."""
+"""A refusal for being too fast is answered only after so long at least. Whoever calls without a pause then makes two
+calls a second on each connection, not thousands."""
+
+REFUSALS_PER_S: Final = 50
+"""Refusals of one caller that are answered in a second, one after the other: the more of them wait, the longer each
+does. However many connections a caller has, refusing costs hardly anything, and never much at once."""
+
+_MOST_HELD_BACK_S: Final = 15.0
 
 MAX_HELD_BACK: Final = 1000
 """Refusals of one caller that are held back at a time; more are told at once."""
@@ -105,7 +111,7 @@ class Doorkeeper:
             return
         self._held_back[caller] = held + 1
         try:
-            await asyncio.sleep(HELD_BACK_S)
+            await asyncio.sleep(min(HELD_BACK_S + held / REFUSALS_PER_S, _MOST_HELD_BACK_S))
         finally:
             self._leave(self._held_back, caller)
 

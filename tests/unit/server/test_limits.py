@@ -30,6 +30,7 @@ def clock() -> Clock:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "HELD_BACK_S", 0)
+    monkeypatch.setattr(limits, "REFUSALS_PER_S", 1e9)
 
 
 def somebody(token: str = "t1") -> Principal:
@@ -122,6 +123,35 @@ def test_refusals_are_held_back_but_for_those_of_which_there_are_too_many(
 
     assert asyncio.run(story()) == 2 + 10
     assert keeper._held_back == {}
+
+
+def test_the_more_refusals_of_a_caller_wait_the_longer_each_does_and_others_wait_no_longer(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "HELD_BACK_S", 0.5)
+    monkeypatch.setattr(limits, "REFUSALS_PER_S", 50)
+    slept: list[float] = []
+    go_on = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        await go_on.wait()
+
+    keeper = Doorkeeper(Limits(rate_per_s=1), clock)
+
+    async def story() -> None:
+        calls = [asyncio.create_task(keeper.let_in(scope(), somebody())) for _ in range(2 + 100)]
+        calls += [asyncio.create_task(keeper.let_in(scope(), somebody("other"))) for _ in range(2 + 1)]
+        for _ in range(10):  # turns of the loop
+            await turn(0)
+        go_on.set()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    turn = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    asyncio.run(story())
+    assert slept[:100] == pytest.approx([0.5 + number / 50 for number in range(100)])
+    assert slept[100:] == [0.5]
 
 
 def test_only_so_many_calls_of_one_token_wait_at_a_time() -> None:
