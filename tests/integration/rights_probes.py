@@ -256,6 +256,18 @@ PROBES: dict[str, tuple[Probe, Let]] = {
     ),
     "token_create": (_token, plainly),
     "token_revoke": (_revoked, plainly),
+    # `mine` and `theirs` are of one workspace; the other one has the name of the other team.
+    "workspace_list": (
+        call("GET", "/workspaces"),
+        listed(lambda office, team, role: "default" if team == MINE else THEIRS),
+    ),
+    "workspace_create": (fresh("/workspaces", "w"), plainly),
+    "workspace_get": (
+        lambda office, team, role: ("GET", f"/workspaces/{'default' if team == MINE else THEIRS}", None),
+        plainly,
+    ),
+    "workspace_update": (call("PATCH", "/workspaces/theirs?dry_run=true", {"description": "x"}), plainly),
+    "workspace_delete": (call("DELETE", "/workspaces/theirs?dry_run=true"), plainly),
     "webhook_list": (call("GET", "/webhooks"), listed(lambda office, team, role: team)),
     "webhook_create": (fresh("/webhooks", "w", url=NOWHERE, events=["request.granted"]), plainly),
     "webhook_get": (call("GET", "/webhooks/{team}"), plainly),

@@ -124,19 +124,20 @@ def test_calls_are_counted_by_route_and_status(story: Caller) -> None:
     story("GET", "/unheard-of/../of")
     after = scraped(story)
 
-    def more(route: str, status: str) -> float:
-        key = ("fairpool_http_requests_total", frozenset({"method": "GET", "route": route, "status": status}.items()))
+    def more(route: str, status: str, workspace: str = "default") -> float:
+        labels = {"workspace": workspace, "method": "GET", "route": route, "status": status}
+        key = ("fairpool_http_requests_total", frozenset(labels.items()))
         return after.get(key, 0) - before.get(key, 0)
 
     assert more("/api/v1/pools", "200") == 1
     assert more("/api/v1/pools/{ref}", "404") == 1
-    assert more("none", "404") == 1
+    assert more("none", "404", workspace="") == 1
 
 
 def test_what_a_caller_asked_to_wait_is_no_slowness(story: Caller) -> None:
     queued = story.ok("GET", "/requests?view=queued")["items"][0]
     story.ok("GET", f"/requests/{queued['id']}?wait_s=0.6")
-    labels = frozenset({"method": "GET", "route": "/api/v1/requests/{id}"}.items())
+    labels = frozenset({"workspace": "default", "method": "GET", "route": "/api/v1/requests/{id}"}.items())
     found = scraped(story)
     total = found[("fairpool_http_request_duration_seconds_sum", labels)]
     assert total < 0.5

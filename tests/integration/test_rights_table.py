@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from fairpool.app.authz import Right, Role
-from fairpool.app.rights import RIGHTS, right_of
+from fairpool.app.rights import OF_INSTALLATION, RIGHTS, right_of
 from fairpool.server.gate import OPEN
 from fairpool.wire.routes import API, ROUTES
 from tests.integration.rights_probes import MINE, NOWHERE, PROBES, THEIRS, Office
@@ -30,6 +30,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
 
 def _office(directory: Path) -> Iterator[Office]:
     with serving(directory) as owner:
+        owner.ok("POST", "/workspaces", {"name": THEIRS})
         owner.ok("POST", "/users", {"name": "stranger"})
         owner.ok("POST", "/users", {"name": "root", "role": "admin"})
         for role in Role:
@@ -77,11 +78,20 @@ def test_a_role_may_do_what_the_table_says_and_no_more(office: Office, route: st
         assert answer.status < 500, (route, role, team, answer.body)
         if right is Right.NO:
             assert (answer.status, answer.json["type"]) == (403, "forbidden"), (route, role, team, answer.body)
-            assert role.value in answer.json["detail"] and answer.json["numbers"]["roles"], answer.body
+            assert role.value in answer.json["detail"], answer.body
+            assert bool(answer.json["numbers"]["roles"]) is (route not in OF_INSTALLATION), answer.body
         elif route in SAME_FOR_ALL or is_about_services(route, right):
             assert answer.status in (200, 404), (route, role, team, answer.body)
         else:
             assert let(office, team, role.value, answer) is is_let, (route, role, team, answer.status, answer.body)
+
+
+@pytest.mark.parametrize("route", sorted(OF_INSTALLATION))
+def test_what_no_role_covers_the_installation_s_own_token_does(office: Office, route: str) -> None:
+    probe, let = PROBES[route]
+    for team in (MINE, THEIRS):
+        answer = office.owner(*probe(office, team, Role.ADMIN.value))
+        assert let(office, team, Role.ADMIN.value, answer), answer.body
 
 
 def is_about_services(route: str, right: Right) -> bool:

@@ -252,7 +252,7 @@ def _address(url: str, settings: Settings) -> str:
 
 
 def _announce(directory: Path, url: str, ready: Callable[[], None]) -> None:
-    from fairpool.bootstrap.wiring import version
+    from fairpool.bootstrap.workspaces import version
 
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     local_server.write(directory, ServerFile(url=url, pid=os.getpid(), version=version(), started_at=started_at))

@@ -19,7 +19,7 @@ AppError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _SAID = 200
 """Letters of a name that a refusal repeats: longer ones are none."""
@@ -68,15 +68,23 @@ class Conflict(AppError):
 
 
 class InUse(Conflict):
-    """Work waits or runs there. queued, active: which requests; dependents: what else points to it."""
+    """Work waits or runs there. queued, active: which requests; dependents: what else points to it. counts: how many
+    there are, where they are not named."""
 
     def __init__(
-        self, message: str, *, queued: Sequence[str] = (), active: Sequence[str] = (), dependents: Sequence[str] = ()
+        self,
+        message: str,
+        *,
+        queued: Sequence[str] = (),
+        active: Sequence[str] = (),
+        dependents: Sequence[str] = (),
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(message)
         self.queued = tuple(queued)
         self.active = tuple(active)
         self.dependents = tuple(dependents)
+        self.counts = counts
 
 
 class NoVaultKey(Conflict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -32,13 +33,26 @@ _TRY_AGAIN_S: Final = 1.0
 
 
 class Leading:
-    """Leads or follows. For the scheduler's thread, but for `beat` and what is only read."""
+    """Leads or follows. For the scheduler's thread, but for `beat` and what is only read.
 
-    def __init__(self, leases: Leases, *, holder: str, address: str = "", ttl_s: float = LEADER_TTL_S) -> None:
+    admits: whether the workspace is there at all. Asked with the lease in hand: whoever removes a workspace takes the
+    lease too, so it cannot go unnoticed between the answer and the first commit.
+    """
+
+    def __init__(
+        self,
+        leases: Leases,
+        *,
+        holder: str,
+        address: str = "",
+        ttl_s: float = LEADER_TTL_S,
+        admits: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._leases = leases
         self._holder = holder
         self._address = address
         self._ttl_s = ttl_s
+        self._admits = admits
         self._renewing = threading.Lock()
         self._until = Instant(0)
         self.token: int | None = None
@@ -73,6 +87,10 @@ class Leading:
             seen = self._leases.acquire(self._holder, now, self._ttl_s, self._address)
         self.leader = seen if seen.until > now else None
         if seen.holder != self._holder:
+            return False
+        if not self._admits():
+            self.leader = None
+            self._leases.release(seen.token)
             return False
         self._held(seen, now)
         self.token = seen.token

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from fairpool.app.records import (
     AnyDeclared,
@@ -40,6 +40,10 @@ from fairpool.core.ids import Instant, RequestId
 from fairpool.core.pools import Node
 from fairpool.core.requests import Allocation, Status
 from fairpool.core.world import Snapshot
+
+ERASED: Final = "erased"
+"""What the history of ``default`` says of a workspace just before everything that it has is removed: from then on
+numbers of the history are missing (`Store.erase`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,10 @@ class Store(Protocol):
         Raises StaleLeader when `token` is not the current one; StoreFull, StoreReadOnly, StoreUnavailable,
         StoreCorrupt; ConstraintViolated.
         """
+
+    def erase(self, token: int) -> bool:
+        """Remove some of everything that the workspace has; whether there may be more. What stays is who led it last,
+        so that tokens go on growing. Raises as `commit`."""
 
     def load(self) -> Stored:
         """What there is, at one moment. Raises StoreUnavailable, StoreCorrupt."""

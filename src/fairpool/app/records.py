@@ -58,6 +58,7 @@ DOCUMENTS = (
     Kind.SERVICE_ACCOUNT,
     Kind.VAULT,
     Kind.WEBHOOK,
+    Kind.WORKSPACE,
 )
 """Declared kinds whose spec is a document."""
 

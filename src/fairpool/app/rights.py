@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from fairpool.app.authz import Right, Role
+from fairpool.app.authz import Principal, Right, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ _TO_OPERATE: Final = Rights(Right.ALL, Right.ALL, Right.NO, Right.NO)
 _TO_WORK: Final = Rights(Right.ALL, Right.ALL, Right.OWN, Right.NO)
 _TO_ADMINISTER: Final = Rights(Right.ALL, Right.NO, Right.NO, Right.NO)
 _FOR_ITS_MAKER: Final = Rights(Right.OWN, Right.OWN, Right.OWN, Right.NO)
+_FOR_THE_INSTALLATION: Final = Rights(Right.NO, Right.NO, Right.NO, Right.NO)
+_OF_ONES_OWN: Final = Rights(Right.OWN, Right.OWN, Right.OWN, Right.OWN)
 _FOR_ONESELF: Final = Rights(Right.ALL, Right.OWN, Right.OWN, Right.OWN)
 
 RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
@@ -128,6 +130,11 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "sign_in_device": _ANYBODY,
         "sign_in_poll": _ANYBODY,
         "sign_in_exchange": _ANYBODY,
+        "workspace_list": _OF_ONES_OWN,
+        "workspace_create": _FOR_THE_INSTALLATION,
+        "workspace_get": _OF_ONES_OWN,
+        "workspace_update": _FOR_THE_INSTALLATION,
+        "workspace_delete": _FOR_THE_INSTALLATION,
         "webhook_list": _TO_OPERATE,
         "webhook_create": _TO_OPERATE,
         "webhook_get": _TO_OPERATE,
@@ -149,6 +156,17 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
     }
 )
 """By the name of the route."""
+
+OF_INSTALLATION: Final = frozenset(name for name in RIGHTS if name.startswith("workspace_"))
+"""Routes about workspaces, of which a role in one of them does not make anybody the master: who holds the
+installation's own token may use them with all."""
+
+
+def right_of_caller(route: str, principal: Principal) -> Right:
+    """How far whoever calls may use that route."""
+    if principal.subject is None and route in OF_INSTALLATION:
+        return Right.ALL
+    return right_of(route, principal.role)
 
 
 def right_of(route: str, role: Role) -> Right:

@@ -15,7 +15,7 @@ from fairpool.app.errors import NotLeading, Overloaded
 from fairpool.app.leading import Heartbeat
 from fairpool.app.ports import Clock
 from fairpool.app.scheduler import Ask, Command, Scheduler, Work
-from fairpool.core.ids import SECOND
+from fairpool.core.ids import SECOND, Instant
 
 Result = TypeVar("Result")
 
@@ -69,6 +69,11 @@ class SchedulerLoop:
     def is_leading(self) -> bool:
         """Whether this process is the scheduler."""
         return self._scheduler.is_leading
+
+    def is_led(self, now: Instant) -> bool:
+        """Whether some process is the scheduler, as was last seen."""
+        leader = self._scheduler.leading.leader
+        return self.is_leading or (leader is not None and leader.until > now)
 
     @property
     def waiting(self) -> int:

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import logging
-import secrets
-import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from fairpool.app.leading import LONE_TTL_S, Leading
-from fairpool.app.ports import Clock, Store
-from fairpool.app.records import DEFAULT_WORKSPACE, HistoryEntry, RequestQuery, RunQuery, RunStatus
-from fairpool.app.scheduler import Scheduler
-from fairpool.app.scheduler_loop import SchedulerLoop
+from fairpool.app.ports import Clock
 from fairpool.app.store_errors import StoreError
-from fairpool.app.use_cases import stacks, tokens
+from fairpool.app.use_cases.workspaces import work_in
 from fairpool.bootstrap.sealing import WrongKey, sealer_of
 from fairpool.bootstrap.settings import VAULT_KEY_ENV, Settings
-from fairpool.bootstrap.sources import SystemClock, TimeOrderedIds
-from fairpool.core.ids import Instant
-from fairpool.core.requests import Status
+from fairpool.bootstrap.sources import SystemClock
+from fairpool.bootstrap.workspaces import Installation, Uses, version
 from fairpool.server.application import create_app
 from fairpool.server.forwarding import Forwarding
 from fairpool.server.gate import LOOPBACK_HOSTS
@@ -36,9 +28,7 @@ from fairpool.server.metrics import Metrics
 from fairpool.server.oidc.settings import OidcSettings
 from fairpool.server.services import Services
 from fairpool.server.vouching import Vouching
-from fairpool.server.watching import Watch
-from fairpool.server.webhooks.telling import Teller
-from fairpool.server.workspaces import Workspace, Workspaces
+from fairpool.server.workspaces import Workspaces
 from fairpool.store.migrating import HEAD
 from fairpool.store.opening import open_store
 from fairpool.store.sql import SqlStore
@@ -61,50 +51,6 @@ class Runtime:
     services: Services
 
 
-class Wakes:
-    """The scheduler's notifier: wakes the calls that wait for what has changed, and has people looked up anew."""
-
-    def __init__(self, watch: Watch, identities: Identities, forwarding: Forwarding) -> None:
-        self.teller: Teller | None = None
-        self._watch = watch
-        self._identities = identities
-        self._forwarding = forwarding
-
-    def publish(self, entries: Sequence[HistoryEntry]) -> None:
-        """See `ports.Notifier`."""
-        self._identities.forget(entries)  # first: who is woken may call again at once
-        self._watch.tell([entry.change.object for entry in entries])
-        if self.teller is not None:
-            self.teller.news()
-
-    def elsewhere(self, leader: str) -> None:
-        """See `ports.Notifier`."""
-        self._forwarding.leader_changed(DEFAULT_WORKSPACE, leader)
-        self._watch.tell([])
-
-
-class Uses:
-    """Has it noted when a token was last used: by the scheduler here, or by the server that has it."""
-
-    def __init__(self, forwarding: Forwarding) -> None:
-        self.loop: SchedulerLoop | None = None
-        self._forwarding = forwarding
-
-    def __call__(self, used: str, at: Instant, shown: bytes) -> None:
-        """See `Identities`."""
-        loop = self.loop
-        assert loop is not None, "nobody calls before there is one"
-        if loop.is_leading:
-            loop.do("system", lambda tx: tokens.used(tx, [(used, at)]))
-        else:
-            self._forwarding.introduce(shown, leader=loop.leader_address)
-
-
-def version() -> str:
-    """The version of this installation."""
-    return metadata.version("fairpool")
-
-
 @contextmanager
 def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | None = None) -> Iterator[Runtime]:
     """A running server over the settings' database, taken down at the end of the block. Raises CannotWire.
@@ -119,51 +65,42 @@ def build(settings: Settings, token: str, *, address: str, oidc: OidcSettings | 
         try:
             store = open_store(settings.database_url)
             stack.callback(store.close)
-            watch, clock, metrics = Watch(), SystemClock(), Metrics()
-            forwarding = Forwarding(address, Vouching(token))
+            clock, metrics, forwarding = SystemClock(), Metrics(), Forwarding(address, Vouching(token))
             uses = Uses(forwarding)
-            identities = Identities(Tokens([token]), readers=lambda workspace: store.reader, clock=clock, note_use=uses)
-            wakes = Wakes(watch, identities, forwarding)
-            scheduler = Scheduler(
-                store,
-                clock,
-                TimeOrderedIds(),
-                wakes,
-                leading=_leading(settings, store, address),
-                meter=metrics.meter(DEFAULT_WORKSPACE),
-            )
-            loop = uses.loop = SchedulerLoop(scheduler, clock, opening=[stacks.ensure_defaults])
-            loop.start()
-            stack.callback(loop.stop)
-            teller = wakes.teller = Teller(
-                workspace=DEFAULT_WORKSPACE,
-                loop=loop,
-                reader=store.reader,
+            identities = Identities(Tokens([token]), readers=store.reader_of, clock=clock, note_use=uses)
+            installation = Installation(
+                settings=settings,
+                store=store,
+                address=address,
                 clock=clock,
                 sealer=sealer,
                 metrics=metrics,
-                allow_private=settings.webhook_allow_private,
-                agent=f"fairpool/{version()}",
+                identities=identities,
+                forwarding=forwarding,
             )
-            teller.start()
-            stack.callback(teller.stop)
+            default = installation.open_default()
         except StoreError as error:
             raise CannotWire(error.message) from None
+        stack.callback(default.close)
+        workspaces = uses.workspaces = Workspaces(default, installation)
+        installation.news = workspaces.news
+        workspaces.start()
+        stack.callback(workspaces.stop)
         services = Services(
-            workspaces=Workspaces(Workspace(loop=loop, reader=store.reader, watch=watch, teller=teller)),
+            workspaces=workspaces,
             clock=clock,
             identities=identities,
             hosts=_hosts(settings, address, oidc),
             body_limit_bytes=settings.body_limit_bytes,
             sealer=sealer,
-            has_work=lambda: has_work(store),
+            has_work=lambda: any(work_in(workspace.reader) for workspace in workspaces),
             started_at=clock.now(),
             version=version(),
             database=settings.database_url.partition(":")[0],
             address=address,
             sign_ins=None if oidc is None else _sign_ins(oidc, token),
             max_queued=settings.max_queued,
-            checks=checks(store, loop, clock),
+            checks=checks(store, workspaces, clock),
             doorkeeper=Doorkeeper(Limits(rate_per_s=settings.rate_per_s, max_waits=settings.max_waits)),
             metrics=metrics,
             forwarding=forwarding,
@@ -181,7 +118,7 @@ def _sign_ins(oidc: OidcSettings, token: str) -> SignIns:
     return SignIns(oidc, Provider(oidc), secret=oidc.client_secret or token, now_s=time.time)
 
 
-def checks(store: SqlStore, loop: SchedulerLoop, clock: Clock) -> Mapping[str, Callable[[], str]]:
+def checks(store: SqlStore, workspaces: Workspaces, clock: Clock) -> Mapping[str, Callable[[], str]]:
     """What must hold for calls to be served. Anybody may ask, so what is said of it names no address or path."""
 
     def database() -> str:
@@ -202,23 +139,11 @@ def checks(store: SqlStore, loop: SchedulerLoop, clock: Clock) -> Mapping[str, C
         return f"the database has schema {found}; this server needs {HEAD}" if found < HEAD else ""
 
     def scheduler() -> str:
-        if loop.is_leading:
-            return ""
-        try:
-            leadership = store.leases.current()
-        except StoreError:
-            return "the database does not say who decides"
-        return "" if leadership is not None and leadership.until > clock.now() else "no server decides at the moment"
+        now = clock.now()
+        unled = sum(not workspace.loop.is_led(now) for workspace in workspaces)
+        return f"no server decides for {unled} of the workspaces at the moment" if unled else ""
 
     return {"database": database, "schema": schema, "scheduler": scheduler}
-
-
-def _leading(settings: Settings, store: Store, address: str) -> Leading:
-    place = f"{socket.gethostname()}:{settings.data_dir}"
-    if settings.shares_database:
-        return Leading(store.leases, holder=f"{place}:{secrets.token_hex(8)}", address=address)
-    # The folder's lock says that its last holder is dead: by the same name its lease need not lapse first.
-    return Leading(store.leases, holder=place, address=address, ttl_s=LONE_TTL_S)
 
 
 def _hosts(settings: Settings, address: str, oidc: OidcSettings | None) -> frozenset[str]:
@@ -228,12 +153,3 @@ def _hosts(settings: Settings, address: str, oidc: OidcSettings | None) -> froze
     urls = [address] if oidc is None else [address, oidc.public_url]
     names = frozenset(name for url in urls if (name := urlsplit(url).hostname))
     return LOOPBACK_HOSTS | settings.hosts | names
-
-
-def has_work(store: Store) -> bool:
-    """Whether anything is queued, allocated or running."""
-    live = frozenset(status for status in Status if not status.is_final)
-    going = frozenset(status for status in RunStatus if not status.is_final)
-    if store.reader.requests.count(RequestQuery(statuses=live)):
-        return True
-    return bool(store.reader.runs.page(RunQuery(statuses=going), limit=1).items)

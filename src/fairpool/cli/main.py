@@ -37,6 +37,7 @@ COMMANDS = {
         "who programs are: create, list, describe, update, delete",
     ),
     "token": ("token", "token", "what lets people and programs in: create, list, revoke"),
+    "workspace": ("workspace", "workspace", "installations in one: create, list, describe, update, delete"),
     "apply": ("apply", "apply", "make everything as files have it, after showing the plan"),
     "diff": ("diff", "diff", "how the server differs from files"),
     "delete": ("delete", "delete", "delete what files name, after showing what goes along"),
@@ -62,10 +63,11 @@ COMMANDS = {
 )
 @click.option("--server", metavar="URL", help="The server to talk to (FAIRPOOL_SERVER).")
 @click.option("--token", metavar="TOKEN", help="The token to show it (FAIRPOOL_TOKEN).")
+@click.option("--workspace", metavar="NAME", help="The workspace it is about (FAIRPOOL_WORKSPACE; the token's).")
 @click.pass_context
-def cli(ctx: click.Context, server: str | None, token: str | None) -> None:
+def cli(ctx: click.Context, server: str | None, token: str | None, workspace: str | None) -> None:
     """Fair GPU and compute sharing: pools, policies and requests."""
-    ctx.obj = {"server": server, "token": token}
+    ctx.obj = {"server": server, "token": token, "workspace": workspace}
     if os.environ.get("NO_COLOR"):
         ctx.color = False
 

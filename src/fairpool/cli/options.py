@@ -78,6 +78,12 @@ def connected(function: Function) -> Function:
     return wrapper  # type: ignore[return-value]
 
 
+def flags_of(ctx: click.Context) -> dict[str, str | None]:
+    """What was said before the command: which server, by which token, in which workspace."""
+    said = ctx.find_root().obj or {}
+    return {name: said.get(name) for name in ("server", "token", "workspace")}
+
+
 def client_of(ctx: click.Context) -> Client:
     """The client of this command, made once."""
     from fairpool.client.connecting import connect
@@ -86,7 +92,7 @@ def client_of(ctx: click.Context) -> Client:
     if not isinstance(root.obj, dict):
         root.obj = {}
     if "client" not in root.obj:
-        root.obj["client"] = connect({name: root.obj.get(name) for name in ("server", "token")})
+        root.obj["client"] = connect(flags_of(ctx))
     client: Client = root.obj["client"]
     return client
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from fairpool.client.following import follow
 from fairpool.client.people import PeopleCalls
 from fairpool.client.transport import Query
+from fairpool.client.workspaces import WorkspaceCalls
 from fairpool.wire.events import Event, HistoryEntry
 from fairpool.wire.explanations import CheckResult, Explanation
 from fairpool.wire.manifests.plans import ApplyBody, ApplyResult
@@ -64,8 +65,12 @@ View = TypeVar("View", bound=BaseModel)
 Item = TypeVar("Item", bound=BaseModel)
 
 
-class Client(PeopleCalls):
+class Client(PeopleCalls, WorkspaceCalls):
     """A connection to one server. Each method raises `Problem` or `Unreachable`. Safe to use from several threads."""
+
+    def within(self, workspace: str) -> Client:
+        """A connection to the same server, by the same token, about another workspace."""
+        return Client(self.transport.within(workspace))
 
     # ---- pools ------------------------------------------------------------------------------------------------------
 

@@ -22,8 +22,15 @@ def connect(flags: Mapping[str, str | None] | None = None, *, start: bool = True
     settings = resolve(flags)
     server = settings.get("server")
     if server is not None:
-        return Client(Transport(server.value, token_of(settings, server), say=_say))
-    return local(local_server.data_dir(), settings.get("token"), start=start)
+        token = token_of(settings, server)
+        return Client(Transport(server.value, token, workspace=workspace_named(settings), say=_say))
+    return local(local_server.data_dir(), settings.get("token"), workspace=workspace_named(settings), start=start)
+
+
+def workspace_named(settings: Mapping[str, Setting]) -> str | None:
+    """The workspace that somebody names; None where nobody does, and it is the token's."""
+    said = settings["workspace"]
+    return None if said.source == "default" else said.value
 
 
 def token_of(settings: Mapping[str, Setting], server: Setting) -> str | None:
@@ -48,7 +55,7 @@ def with_sign_in(settings: Mapping[str, Setting]) -> dict[str, Setting]:
     return {**settings, "token": Setting(value=kept.token, source=str(credentials.file()))}
 
 
-def local(directory: Path, token: Setting | None = None, *, start: bool = True) -> Client:
+def local(directory: Path, token: Setting | None = None, *, workspace: str | None = None, start: bool = True) -> Client:
     """A client of the local server of that folder. It follows the server when that comes back on another port, and
     starts one again where the last one has gone (`start`), as whoever comes first does."""
 
@@ -63,7 +70,7 @@ def local(directory: Path, token: Setting | None = None, *, start: bool = True) 
     address = find()
     if address is None:
         raise NoServer("no local server is running", hint="fairpool server start starts one")
-    return Client(Transport(*address, find_again=find, say=_say))
+    return Client(Transport(*address, workspace=workspace, find_again=find, say=_say))
 
 
 def _say(text: str) -> None:

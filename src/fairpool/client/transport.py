@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import time
@@ -19,7 +20,7 @@ from fairpool.client.patience import RETRIES, Patience
 from fairpool.wire.problems import MEDIA_TYPE, Slug
 from fairpool.wire.problems import Problem as Document
 from fairpool.wire.reading import printable
-from fairpool.wire.routes import ROUTES
+from fairpool.wire.routes import ROUTES, WORKSPACE_HEADER
 from fairpool.wire.text import loads
 
 View = TypeVar("View", bound=BaseModel)
@@ -45,9 +46,9 @@ class Transport:
     """The server's address and the connections to it. Safe to use from several threads.
 
     Of several servers one is called, the next one when it does not answer or cannot reach the one that decides.
-    say: told once when a server has to be waited for, and when it is back. find_again: where the server is by now,
-    asked once nothing listens at the address any more: a local server comes back on another port. None where it is not
-    known.
+    workspace: the one that calls are about; the token's where it is left out. say: told once when a server has to be
+    waited for, and when it is back. find_again: where the server is by now, asked once nothing listens at the address
+    any more: a local server comes back on another port. None where it is not known.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Transport:
         url: str,
         token: str | None,
         *,
+        workspace: str | None = None,
         retries: int = RETRIES,
         find_again: Callable[[], Address | None] | None = None,
         say: Callable[[str], None] = lambda text: None,
@@ -65,8 +67,16 @@ class Transport:
         self._find_again = find_again
         self._moving = threading.Lock()
         self._headers = {"Accept": "application/json", "User-Agent": "fairpool"}
+        if workspace is not None:
+            self._headers[WORKSPACE_HEADER] = workspace
         self._move((url, token))
         self._pool = urllib3.PoolManager(maxsize=16, retries=False)
+
+    def within(self, workspace: str) -> Transport:
+        """The same server, by the same token and connections, about another workspace."""
+        other = copy.copy(self)
+        other._headers = {**self._headers, WORKSPACE_HEADER: workspace}
+        return other
 
     def close(self) -> None:
         """Close the kept connections."""

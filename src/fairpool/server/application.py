@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairpool.app.authz import Principal, Right
 from fairpool.app.errors import Ambiguous, NotFound, NotLeading
-from fairpool.app.rights import right_of, roles_for
+from fairpool.app.rights import OF_INSTALLATION, right_of_caller, roles_for
 from fairpool.app.store_errors import StaleLeader
 from fairpool.server.calls import Call
 from fairpool.server.concerns import discreet
@@ -82,7 +82,8 @@ class _ByMethod:
         name, endpoint = found
         principal = scope["fairpool.principal"]
         right = _right(name, endpoint, principal)
-        workspace = _workspace(self._services, name, principal)
+        workspace = await _workspace(self._services, name, endpoint, principal)
+        scope["fairpool.workspace"] = workspace.name
         call = Call(
             scope,
             receive,
@@ -101,7 +102,15 @@ def _right(route: str, endpoint: Endpoint, principal: Principal | None) -> Right
     """How far the caller may use the route. Raises Refused where not at all."""
     if principal is None:
         return Right.NO  # one of the few that anybody may call: there is nothing to be within reach
-    right = right_of(route, principal.role)
+    right = right_of_caller(route, principal)
+    if right is Right.NO and route in OF_INSTALLATION:
+        raise Refused(
+            Slug.FORBIDDEN,
+            f"the installation's own token alone covers this, not the role {principal.role}: {endpoint.summary}",
+            guidance="whoever runs the servers has it, in the file 'token' of a server's data folder (fairpool doctor "
+            "shows where, over there); --token or FAIRPOOL_TOKEN shows it",
+            numbers={"role": principal.role.value, "roles": []},
+        )
     if right is Right.NO:
         able = " or ".join(roles_for(route))
         raise Refused(
@@ -113,12 +122,14 @@ def _right(route: str, endpoint: Endpoint, principal: Principal | None) -> Right
     return right
 
 
-def _workspace(services: Services, route: str, principal: Principal | None) -> Workspace:
+async def _workspace(services: Services, route: str, endpoint: Endpoint, principal: Principal | None) -> Workspace:
     """The workspace that a call is about: the caller's; where nobody is one yet, the one that they sign in to."""
+    if endpoint.of_installation:
+        return services.workspaces.default
     if principal is not None:
-        return services.workspaces[principal.workspace]
+        return await services.workspaces.of(principal.workspace)
     if services.sign_ins is not None and route.startswith("sign_in_"):
-        return services.workspaces[services.sign_ins.settings.workspace]
+        return await services.workspaces.of(services.sign_ins.settings.workspace)
     return services.workspaces.default
 
 

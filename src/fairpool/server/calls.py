@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from fairpool.app.authz import Principal, Reach, Right
-from fairpool.app.rights import right_of
+from fairpool.app.rights import right_of_caller
 from fairpool.core.ids import SECOND, Instant
+from fairpool.server.identities import in_workspace
 from fairpool.server.passage import BEGAN, WAITED
 from fairpool.server.problems import Refused
 from fairpool.server.sent_bodies import SentBody
@@ -24,7 +25,7 @@ from fairpool.wire.model import NUL
 from fairpool.wire.pages import DEFAULT_PAGE, MAX_PAGE
 from fairpool.wire.problems import FieldProblem, Slug
 from fairpool.wire.reading import InvalidBody, nearest, quoted, read, shown, unkept
-from fairpool.wire.routes import QUERY, ROUTES, Route
+from fairpool.wire.routes import QUERY, ROUTES, WORKSPACE_HEADER, Route
 
 if TYPE_CHECKING:
     from fairpool.server.services import Services
@@ -84,12 +85,17 @@ class Call:
         """As `reach`, for a call that lasts: its token may have been revoked meanwhile, its owner have another role or
         be in other teams. Raises Refused."""
         authorization = self._request.headers.get("authorization", "").encode("latin-1")
-        principal = await self.services.identities.of(authorization)
+        principal = in_workspace(await self.services.identities.of(authorization), self.workspace_named)
         name = next(name for name, route in ROUTES.items() if route is self.route)
-        right = right_of(name, principal.role)
+        right = right_of_caller(name, principal)
         if right is Right.NO:
             raise Refused(Slug.FORBIDDEN, f"the role {principal.role} does not cover this any more")
         return Reach(principal=principal, right=right)
+
+    @property
+    def workspace_named(self) -> str | None:
+        """The workspace that the caller names; None for their own."""
+        return self._request.headers.get(WORKSPACE_HEADER)
 
     @property
     def source(self) -> str:

@@ -30,6 +30,7 @@ class Endpoint:
     also: other statuses under which it answers with a model of its own instead of a problem.
     is_large: whether its body may be as large as the server's settings allow; else it is of one thing, and small.
     is_local: whether it needs the database at most, and not the scheduler: every server answers by itself.
+    of_installation: whether it is about the installation as a whole, whatever workspace the caller names.
     problems: what it can answer with besides those problems that its shape says. pages: statuses under which it answers
         with a page for people.
     """
@@ -46,6 +47,7 @@ class Endpoint:
     also: tuple[tuple[int, type[BaseModel]], ...] = ()
     is_local: bool = False
     is_large: bool = False
+    of_installation: bool = False
     problems: tuple[Slug, ...] = ()
     pages: tuple[int, ...] = ()
 

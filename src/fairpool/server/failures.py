@@ -110,7 +110,7 @@ def _in_use(error: InUse) -> Refused:
         "active": list(error.active),
         "dependents": list(error.dependents),
     }
-    return Refused(Slug.IN_USE, str(error), numbers=numbers)
+    return Refused(Slug.IN_USE, str(error), numbers=numbers if error.counts is None else dict(error.counts))
 
 
 def _conflict(error: Conflict) -> Refused:

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairpool.app.authz import Principal
 from fairpool.server.access_log import AccessLog
 from fairpool.server.failures import refusal_of
-from fairpool.server.identities import Identities
+from fairpool.server.identities import Identities, in_workspace
 from fairpool.server.limits import Doorkeeper
 from fairpool.server.logs import REQUEST_ID, about
 from fairpool.server.metrics import Metrics
@@ -18,13 +18,15 @@ from fairpool.server.problems import Refused, respond
 from fairpool.server.vouching import Vouching
 from fairpool.wire.problems import Slug
 from fairpool.wire.reading import quoted
-from fairpool.wire.routes import ROUTES
+from fairpool.wire.routes import ROUTES, WORKSPACE_HEADER
 
 log = logging.getLogger(__name__)
 
 OPEN = ("health", "ready", *(name for name in ROUTES if name.startswith("sign_in_")))
 OPEN_PATHS = frozenset(ROUTES[name].template for name in OPEN)
 """Paths that answer without a token: that the process lives and can serve is no secret; signing in ends with one."""
+
+_WORKSPACE = WORKSPACE_HEADER.lower().encode()
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names by which a browser page cannot reach a loopback server through a name of its own (DNS rebinding)."""
@@ -94,7 +96,9 @@ class Gate:
         self._check_host(said.get(b"host", b"").decode("latin-1"))
         if scope["path"] in OPEN_PATHS:
             return None
-        return await self._identities.of(said.get(b"authorization", b""))
+        named = said.get(_WORKSPACE)
+        principal = await self._identities.of(said.get(b"authorization", b""))
+        return in_workspace(principal, None if named is None else named.decode("latin-1"))
 
     def _check_host(self, host: str) -> None:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -28,6 +28,7 @@ from fairpool.core.ids import SECOND, Instant
 from fairpool.core.policies import Subject, SubjectKind
 from fairpool.server.problems import Refused
 from fairpool.wire.problems import Slug
+from fairpool.wire.reading import quoted
 
 FRESH_S: Final = 0.8
 """How long what was read counts without a look at the database."""
@@ -40,7 +41,7 @@ _KEPT_S: Final = 60.0
 
 _MOST_KNOWN: Final = 10_000
 
-_PEOPLE: Final = frozenset({Kind.USER, Kind.TEAM, Kind.SERVICE_ACCOUNT, Kind.TOKEN})
+_PEOPLE: Final = frozenset({Kind.USER, Kind.TEAM, Kind.SERVICE_ACCOUNT, Kind.TOKEN, Kind.WORKSPACE})
 _KINDS: Final = {SubjectKind.USER: Kind.USER, SubjectKind.SERVICE_ACCOUNT: Kind.SERVICE_ACCOUNT}
 _HOW: Final = "fairpool login signs you in; programs send it as 'Authorization: Bearer TOKEN' (FAIRPOOL_TOKEN)"
 
@@ -72,8 +73,8 @@ class _Known:
 class Identities:
     """Who calls. For the event loop's thread, but for `forget`.
 
-    own: the installation's own tokens. readers: by workspace. note_use: told that a token was used, by its id, and with
-    the header that showed it, at most once a minute for each; from the event loop's thread, so it must return at once.
+    own: the installation's own tokens. readers: by workspace. note_use: told which token was used, with the header that
+    showed it, at most once a minute for each; from the event loop's thread, so it must return at once.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Identities:
         *,
         readers: Callable[[str], Reader] | None = None,
         clock: Clock | None = None,
-        note_use: Callable[[str, Instant, bytes], None] = lambda token, at, shown: None,
+        note_use: Callable[[TokenRecord, Instant, bytes], None] = lambda token, at, shown: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own = own
@@ -130,7 +131,7 @@ class Identities:
         last = max(record.last_used_at or 0, self._noted.get(record.id, 0))
         if now - last >= USE_NOTED_S * SECOND:
             self._noted[record.id] = now
-            self._note_use(record.id, now, shown)
+            self._note_use(record, now, shown)
         return known.principal
 
     async def _find(self, text: TokenText) -> _Known | None:
@@ -208,6 +209,21 @@ class Identities:
             found = teams_of_all(reader.declared.all(Kind.TEAM), reader.declared.all(Kind.SERVICE_ACCOUNT))
             self._teams[workspace] = (began, found)
         return found
+
+
+def in_workspace(principal: Principal, named: str | None) -> Principal:
+    """Whoever calls, in the workspace that they name; None for their own. The installation's own token is at home in
+    all of them. Raises Refused for a token of another workspace."""
+    if named is None or named == principal.workspace:
+        return principal
+    if principal.subject is None:
+        return replace(principal, workspace=named)
+    raise Refused(
+        Slug.FORBIDDEN,
+        f"the token {principal.token_name!r} is of the workspace {principal.workspace!r}, not of {quoted(named)}",
+        guidance="leave it out (--workspace, FAIRPOOL_WORKSPACE, Fairpool-Workspace) or use a token of that workspace: "
+        "each is of one",
+    )
 
 
 def _unknown(told: str) -> Refused:

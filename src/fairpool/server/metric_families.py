@@ -44,11 +44,12 @@ def _histogram(name: str, help_text: str, buckets: tuple[float, ...], *labels: s
 _SERVER = (
     _gauge("fairpool_build_info", "1; the labels say what runs.", "version", "python", "database"),
     _gauge("fairpool_leading", "1 where this server decides for the workspace, else 0.", "workspace"),
-    _counter("fairpool_http_requests_total", "Calls that were answered.", "method", "route", "status"),
+    _counter("fairpool_http_requests_total", "Calls that were answered.", "workspace", "method", "route", "status"),
     _histogram(
         "fairpool_http_request_duration_seconds",
         "From the arrival of a call to the beginning of its answer, without the time that the caller asked to wait.",
         CALL_S,
+        "workspace",
         "method",
         "route",
     ),

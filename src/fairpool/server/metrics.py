@@ -88,18 +88,22 @@ class Metrics:
         self.last_call = time.monotonic()
         method = scope["method"] if scope["method"] in _METHODS else "other"
         route = scope.get("fairpool.route", "none")
-        self.add("fairpool_http_requests_total", method, route, str(status))
-        self.observe("fairpool_http_request_duration_seconds", seconds, method, route)
+        workspace = scope.get("fairpool.workspace", NOBODYS)
+        self.add("fairpool_http_requests_total", workspace, method, route, str(status))
+        self.observe("fairpool_http_request_duration_seconds", seconds, workspace, method, route)
 
     def meter(self, workspace: str) -> WorkspaceMeter:
         """What counts the rounds of a workspace's scheduler."""
         return WorkspaceMeter(self, workspace)
 
-    def text(self, gauges: Mapping[str, Sequence[Sample]]) -> bytes:
-        """Everything, with the gauges given, as Prometheus reads it."""
+    def text(self, gauges: Mapping[str, Sequence[Sample]], *, only: str | None = None) -> bytes:
+        """Everything, with the gauges given, as Prometheus reads it. only: nothing of other workspaces than this."""
         everything = {**gauges, "fairpool_http_requests_under_way": [((), float(self.under_way))]}
-        return generate_latest(_Exposition(self._registry, everything))
+        return generate_latest(_Exposition(self._registry, everything, only))
 
+
+NOBODYS: Final = ""
+"""The label of what concerns no workspace: calls by nobody in particular."""
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -107,19 +111,31 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 class _Exposition:
     """A registry with gauges beside it, as the exposition format's writer wants to see it."""
 
-    def __init__(self, registry: CollectorRegistry, gauges: Mapping[str, Sequence[Sample]]) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, gauges: Mapping[str, Sequence[Sample]], only: str | None = None
+    ) -> None:
         self._registry = registry
+        self._only = only
         self._gauges = gauges
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
-        yield from self._registry.collect()
+        for metric in self._registry.collect():
+            yield metric if self._only is None else self._of_one(metric, self._only)
         for name, samples in self._gauges.items():
             family = FAMILIES[name]
             gauge = GaugeMetricFamily(name, family.help, labels=family.labels)
             for labels, value in samples:
                 gauge.add_metric(labels, value)
             yield gauge
+
+    def _of_one(self, metric: Metric, workspace: str) -> Metric:
+        """The metric with what is told of that workspace, or of none."""
+        told = Metric(metric.name, metric.documentation, metric.type, metric.unit)
+        told.samples = [
+            sample for sample in metric.samples if sample.labels.get("workspace", NOBODYS) in (NOBODYS, workspace)
+        ]
+        return told
 
 
 class WorkspaceMeter:

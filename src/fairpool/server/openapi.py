@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 from fairpool.server.openapi_problems import problems_of
 from fairpool.server.problems import TABLE
 from fairpool.wire.problems import MEDIA_TYPE, Problem, Slug
-from fairpool.wire.routes import QUERY, ROUTES, Parameter, Route
+from fairpool.wire.routes import QUERY, ROUTES, WORKSPACE_HEADER, Parameter, Route
 
 if TYPE_CHECKING:
     from fairpool.server.endpoints import Endpoint
@@ -66,7 +66,9 @@ def _document(endpoints: tuple[tuple[str, Endpoint], ...], version: str) -> Docu
             "version": version,
             "summary": "Fair GPU and compute sharing for AI and ML teams.",
             "description": "Amounts are exact: numbers, or text that reads as one, with at most three fractional "
-            "digits. Times are UTC. Failures are problem documents (RFC 9457) whose `type` is one of: "
+            "digits. Times are UTC. A token is of one workspace, and each call is about that one; with the "
+            f"installation's own token the header `{WORKSPACE_HEADER}` names any (`default` without it). "
+            "Failures are problem documents (RFC 9457) whose `type` is one of: "
             + ", ".join(f"`{slug}`" for slug in TABLE)
             + ".",
         },

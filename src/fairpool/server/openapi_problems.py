@@ -16,6 +16,9 @@ _NAMING: Final = frozenset({"pool", "run", "profile", "owner", "subject"})
 """Query parameters that name something, which may not be there or be several things."""
 
 _REFUSED_AT_THE_DOOR: Final = (Slug.UNAUTHENTICATED, Slug.FORBIDDEN, Slug.TOO_MANY)
+_OF_A_WORKSPACE: Final = (Slug.NOT_FOUND, Slug.CONFLICT)
+"""The one that is named is not there, or is being deleted."""
+
 _OF_A_BODY: Final = (Slug.MALFORMED, Slug.TOO_LARGE, Slug.MEDIA)
 _OF_A_NAME: Final = (Slug.NOT_FOUND, Slug.AMBIGUOUS)
 _OF_A_CHANGE: Final = (
@@ -51,6 +54,8 @@ def _slugs(route: Route, endpoint: Endpoint) -> Iterator[Slug]:
     changes = route.method != "GET"
     if not endpoint.is_open:
         yield from _REFUSED_AT_THE_DOOR
+    if not endpoint.of_installation:
+        yield from _OF_A_WORKSPACE
     if endpoint.body is not None:
         yield from _OF_A_BODY
     if names or endpoint.body is not None or _NAMING & set(route.query):

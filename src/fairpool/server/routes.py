@@ -31,6 +31,7 @@ from fairpool.server.handlers import (
     vaults,
     webhooks,
     workspace,
+    workspaces,
 )
 from fairpool.server.openapi import document
 
@@ -57,6 +58,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         **tokens.ENDPOINTS,
         **streams.ENDPOINTS,
         **webhooks.ENDPOINTS,
+        **workspaces.ENDPOINTS,
         **workspace.ENDPOINTS,
         **signin.ENDPOINTS,
         **operating.ENDPOINTS,

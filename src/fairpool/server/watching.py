@@ -36,6 +36,11 @@ class Watch:
         self.closing = True
         self._wake(tuple(self._watchers))
 
+    def end(self) -> None:
+        """As `close`, from any thread: what is watched here goes."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.close)
+
     def _wake(self, keys: tuple[str, ...]) -> None:
         for key in (*keys, EVERYTHING):
             for event in self._watchers.get(key, ()):

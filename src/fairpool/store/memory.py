@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from fairpool.app.ports import Stored
 from fairpool.app.records import (
@@ -75,6 +75,16 @@ class MemoryStore:
             self._contents.declared = declared
             self._apply(batch)
             return len(self._contents.history)
+
+    def erase(self, token: int) -> bool:
+        """See `ports.Store`."""
+        with self._lock:
+            self._leases.check(token)
+            empty = Contents()
+            for part in fields(Contents):
+                setattr(self._contents, part.name, getattr(empty, part.name))
+            self._holdings = Holdings()
+            return False
 
     def load(self) -> Stored:
         """See `ports.Store`."""

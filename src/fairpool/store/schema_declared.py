@@ -183,7 +183,8 @@ documents = Table(
     check("documents_version", "version > 0"),
     check(
         "documents_kind",
-        "kind IN ('component', 'stack', 'settings', 'user', 'team', 'service-account', 'vault', 'webhook')",
+        "kind IN ('component', 'stack', 'settings', 'user', 'team', 'service-account', 'vault', 'webhook', "
+        "'workspace')",
     ),
 )
 

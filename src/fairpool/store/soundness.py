@@ -12,6 +12,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, ForeignKeyConstraint, Select, and_, exists, func, inspect, literal, select, text
 from sqlalchemy.sql import ColumnElement
 
+from fairpool.app.ports import ERASED
+from fairpool.app.records import Kind
 from fairpool.store import schema
 
 MOST_NAMED: Final = 20
@@ -28,6 +30,8 @@ _HOLDER: Final = exists().where(_R.workspace == _D.workspace, _R.id == _D.reques
 _LATER: Final = select(_W.grant_sequence).where(_W.name == _R.workspace).scalar_subquery()
 _KNOWN: Final = exists().where(_S.workspace == _R.workspace, _S.subjects == _R.subjects)
 _MISSING: Final = select(func.max(_H.seq) - func.min(_H.seq) + 1 - func.count(_H.seq)).scalar_subquery()
+# With a workspace its history goes, and numbers are missing from then on; that it went is written down before.
+_NONE_ERASED: Final = ~exists().where(_H.kind == Kind.WORKSPACE.value, _H.what == ERASED)
 
 # What is said of a row, and how such rows are found; each row is named by one text.
 _RULES: Final[tuple[tuple[str, Select[Any]], ...]] = (
@@ -41,7 +45,7 @@ _RULES: Final[tuple[tuple[str, Select[Any]], ...]] = (
         select(_R.id).where(_HOLDING, _R.grant_sequence > func.coalesce(_LATER, 0)),
     ),
     ("request {} cannot be found by its subjects", select(_R.id).where(~_KNOWN)),
-    ("the history has gaps: {} entries are missing", select(_MISSING).where(_MISSING > 0)),
+    ("the history has gaps: {} entries are missing", select(_MISSING).where(_MISSING > 0, _NONE_ERASED)),
 )
 
 

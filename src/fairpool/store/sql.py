@@ -9,10 +9,10 @@ from sqlalchemy import Connection, Engine
 
 from fairpool.app.ports import Stored
 from fairpool.app.records import DEFAULT_WORKSPACE, Batch
-from fairpool.store import migrating
+from fairpool.store import erasing, migrating
 from fairpool.store.connections import Reading
-from fairpool.store.databases import Database
-from fairpool.store.leases import SqlLeases
+from fairpool.store.databases import Database, settled
+from fairpool.store.leases import SqlLeases, check_token, leader_name
 from fairpool.store.loading import load
 from fairpool.store.reading import SqlReader
 from fairpool.store.writing import Writer
@@ -21,10 +21,19 @@ from fairpool.store.writing import Writer
 class SqlStore:
     """See `ports.Store`. Opened by `opening.open_store`, which looks at the database first."""
 
-    def __init__(self, database: Database, writer: Engine, readers: Engine, workspace: str = DEFAULT_WORKSPACE) -> None:
+    def __init__(
+        self,
+        database: Database,
+        writer: Engine,
+        readers: Engine,
+        workspace: str = DEFAULT_WORKSPACE,
+        *,
+        owns_readers: bool = True,
+    ) -> None:
         self._database = database
         self._writer = writer
         self._readers = readers
+        self._owns_readers = owns_readers
         self._workspace = workspace
         self._rows = Writer(workspace, database)
         self._reading = Reading(readers, database)
@@ -54,6 +63,22 @@ class SqlStore:
         self._rows.committed()
         return last
 
+    def erase(self, token: int) -> bool:
+        """See `ports.Store`."""
+        with self._writing() as connection:
+            turn = self._database.take_turn(connection, leader_name(self._workspace), settled)
+            check_token(token, turn.token)
+            return erasing.erase(connection, self._workspace, erasing.ROWS_AT_ONCE)
+
+    def beside(self, workspace: str) -> SqlStore:
+        """The store of another workspace of the same database. It has its own connections to write, and reads over
+        those of this one, which must be closed after it."""
+        return SqlStore(self._database, self._database.writer(), self._readers, workspace, owns_readers=False)
+
+    def reader_of(self, workspace: str) -> SqlReader:
+        """What is there to read in another workspace."""
+        return SqlReader(self._reading, workspace)
+
     def load(self) -> Stored:
         """See `ports.Store`."""
         with self._reading() as connection:
@@ -68,7 +93,8 @@ class SqlStore:
     def close(self) -> None:
         """See `ports.Store`."""
         # Readers first: the last one to close moves the log into the file, and only the writer may write.
-        self._readers.dispose()
+        if self._owns_readers:
+            self._readers.dispose()
         self._writer.dispose()
 
     @contextlib.contextmanager

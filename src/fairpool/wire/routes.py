@@ -12,6 +12,8 @@ from typing import Final
 from urllib.parse import quote
 
 API: Final = "/api/v1"
+WORKSPACE_HEADER: Final = "Fairpool-Workspace"
+"""Names the workspace that a call is about. A token of a workspace needs none: it is about that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,11 @@ ROUTES: Final = MappingProxyType(
         "token_list": Route("GET", "/tokens", ("owner", *_PAGED)),
         "token_create": Route("POST", "/tokens"),
         "token_revoke": Route("DELETE", "/tokens/{ref}"),
+        "workspace_list": Route("GET", "/workspaces", _PAGED),
+        "workspace_create": Route("POST", "/workspaces", ("dry_run",)),
+        "workspace_get": Route("GET", "/workspaces/{ref}"),
+        "workspace_update": Route("PATCH", "/workspaces/{ref}", ("dry_run",)),
+        "workspace_delete": Route("DELETE", "/workspaces/{ref}", ("dry_run",)),
         "webhook_list": Route("GET", "/webhooks", _PAGED),
         "webhook_create": Route("POST", "/webhooks", ("dry_run",)),
         "webhook_get": Route("GET", "/webhooks/{ref}"),

@@ -1,10 +1,10 @@
-"""The workspace's own settings, and what a server says of itself."""
+"""Workspaces, the settings of one, and what a server says of itself."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from fairpool.wire.model import Body, Flag, View
+from fairpool.wire.model import Body, Flag, Prose, View
 
 
 class SettingsUpdate(Body):
@@ -55,3 +55,44 @@ class Readiness(View):
 
     ready: bool
     checks: list[Check]
+
+
+class WorkspaceCreate(Body):
+    """A workspace: people, rules and work of their own, next to those of others on the same servers."""
+
+    name: str
+    description: Prose = ""
+
+
+class WorkspaceUpdate(Body):
+    """What changes of a workspace; fields that are left out stay."""
+
+    description: Prose | None = None
+
+
+class WorkspaceView(View):
+    """A workspace. state: ``open``, or ``closing`` while it is being deleted. The installation's own, ``default``, is
+    declared nowhere: it has no id."""
+
+    kind: str = "workspace"
+    id: str = ""
+    name: str
+    version: int = 0
+    state: str = "open"
+    description: str = ""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class WorkspaceDeletion(View):
+    """What goes with a workspace: how many of each it has. Its requests, runs, tokens and history go too."""
+
+    workspace: str
+    users: int = 0
+    teams: int = 0
+    service_accounts: int = 0
+    pools: int = 0
+    policies: int = 0
+    profiles: int = 0
+    vaults: int = 0
+    webhooks: int = 0

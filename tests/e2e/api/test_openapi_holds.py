@@ -28,6 +28,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from fairpool.app.rights import OF_INSTALLATION
 from fairpool.wire.routes import ROUTES
 from tests.integration.serving import Caller, serving
 
@@ -39,6 +40,7 @@ CHECKS: list[CheckFunction] = [
     response_schema_conformance,
 ]
 ROLES = ("admin", "operator", "member", "viewer")
+OWNER = "owner of the installation"
 EXAMPLES = 6
 """For each operation, each tried by every role and by nobody: what fits into the minute that this may take."""
 
@@ -81,6 +83,7 @@ class World:
             ("/users", {"name": "passer-by"}),
             ("/teams", {"name": "red", "members": []}),
             ("/service-accounts", {"name": "ci"}),
+            ("/workspaces", {"name": "research"}),
         ):
             made = self.call("POST", path, body)
             assert made.status < 500, made.body
@@ -92,7 +95,14 @@ class World:
 
     def ref(self, path: str) -> str:
         """Something that there is, of the kind that the path is about."""
-        names = {"pools": "gpus", "profiles": "small", "components": "k8s", "stacks": "prod", "teams": "red"}
+        names = {
+            "pools": "gpus",
+            "profiles": "small",
+            "components": "k8s",
+            "stacks": "prod",
+            "teams": "red",
+            "workspaces": "research",
+        }
         kind = path.removeprefix("/api/v1/").partition("/")[0].partition(":")[0]
         return names.get(kind) or self.refs.get(kind, "nothing")
 
@@ -108,6 +118,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 made = call.ok("POST", "/tokens", {"name": "t", "owner": f"user:the-{role}"})
                 tokens[role] = made["token"]
             document = call.ok("GET", "/openapi.json")
+            tokens[OWNER] = call.token
             yield World(call, tokens, document, schema_of(document, call.url))
 
 
@@ -162,7 +173,7 @@ def test_an_operation_answers_everybody_as_the_document_says(world: World, name:
     @given(case=sound | unsound, choices=st.integers(0, 7))
     def attempt(case: Any, choices: int) -> None:
         sensible(case, world, choices)
-        for role in (*ROLES, "nobody"):
+        for role in (*ROLES, *([OWNER] if name in OF_INSTALLATION else []), "nobody"):
             headers = {"Authorization": f"Bearer {world.tokens[role]}"} if role in world.tokens else {}
             response = case.call(headers=headers, session=session)
             case.validate_response(response, checks=CHECKS, headers=headers)

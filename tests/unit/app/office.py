@@ -53,6 +53,9 @@ class Unreliable:
         self.batches.append(batch)
         return last
 
+    def erase(self, token: int) -> bool:
+        return self.store.erase(token)
+
     def load(self) -> Stored:
         return self.store.load()
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairpool.app.authz import OWNER, Principal, Reach, Right, Role
 from fairpool.app.errors import NotAllowed
-from fairpool.app.rights import RIGHTS, right_of, roles_for
+from fairpool.app.rights import OF_INSTALLATION, RIGHTS, right_of, right_of_caller, roles_for
 from fairpool.core.policies import Subject
 from fairpool.server.gate import OPEN
 from fairpool.wire.routes import ROUTES
@@ -19,9 +19,17 @@ def test_every_route_is_in_the_table_and_nothing_else() -> None:
     assert set(RIGHTS) == set(ROUTES)
 
 
-def test_an_admin_may_do_everything_but_hear_the_secrets_of_others_steps() -> None:
+def test_an_admin_may_do_everything_in_a_workspace_but_hear_the_secrets_of_others_steps() -> None:
     short_of_all = {name for name in ROUTES if right_of(name, Role.ADMIN) is not Right.ALL}
-    assert short_of_all == {"request_environment"}
+    assert short_of_all == {"request_environment"} | OF_INSTALLATION
+
+
+@pytest.mark.parametrize("route", sorted(OF_INSTALLATION))
+def test_workspaces_are_the_installation_s_own_token_s(route: str) -> None:
+    assert right_of_caller(route, OWNER) is Right.ALL
+    for role in Role:
+        somebody = Principal(subject=Subject.parse("user:alice"), role=role)
+        assert right_of_caller(route, somebody) is (Right.OWN if route in READING else Right.NO)
 
 
 def test_a_viewer_reads_all_and_changes_nothing_but_their_own_tokens() -> None:
@@ -30,7 +38,9 @@ def test_a_viewer_reads_all_and_changes_nothing_but_their_own_tokens() -> None:
     vaults = {"vault_list", "vault_get", "vault_history"}  # what a team works with is nobody else's to see
     webhooks = {"webhook_list", "webhook_get"}  # an address may hold what its receiver knows its callers by
     assert {name for name in READING if right_of(name, Role.VIEWER) is not Right.ALL} == {
-        "token_list"
+        "token_list",
+        "workspace_list",
+        "workspace_get",
     } | vaults | webhooks
 
 

@@ -38,7 +38,7 @@ class Town:
             Tokens(["the-installation-s"]),
             readers=self._reader,
             clock=self.office.clock,
-            note_use=lambda token, at, shown: self.used.append((token, at)),
+            note_use=lambda token, at, shown: self.used.append((token.id, at)),
             monotonic=lambda: self.seconds,
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from fairpool.cli.options import flags_of
 from fairpool.cli.render import FORMATS
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _client(ctx: click.Context) -> list[Finding]:
 
     found = []
     try:
-        said = resolve({name: ctx.find_root().obj.get(name) for name in ("server", "token")})
+        said = resolve(flags_of(ctx))
         for name, setting in with_sign_in(said).items():
             shown = "(set)" if name == "token" else setting.value
             possible = name != "output" or setting.value in FORMATS
@@ -60,7 +61,7 @@ def _client(ctx: click.Context) -> list[Finding]:
                     f"setting {name}", "failed", f"{shown} ({setting.source})", f"possible: {', '.join(FORMATS)}"
                 )
             )
-        for transport in connect(ctx.find_root().obj, start=False).transport.each():
+        for transport in connect(flags_of(ctx), start=False).transport.each():
             found += _server(transport)
     except ClientError as error:
         state = "ok" if error.message == "no local server is running" else "failed"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from fairpool.cli import render
-from fairpool.cli.options import connected, note, printed
+from fairpool.cli.options import connected, flags_of, note, printed
 from fairpool.cli.render import Style
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def login(
 def _settings(ctx: click.Context) -> dict[str, Setting]:
     from fairpool.client.settings import resolve
 
-    flags = ctx.find_root().obj or {}
-    return resolve({name: flags.get(name) for name in ("server", "token")})
+    return resolve(flags_of(ctx))
 
 
 def _server(ctx: click.Context, named: str | None) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from starlette.responses import Response
 
@@ -13,11 +14,14 @@ from fairpool.app import gauges
 from fairpool.app.errors import NotLeading
 from fairpool.app.gauges import Gauges
 from fairpool.app.queries import live_requests
+from fairpool.app.scheduler import Ask
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked
 from fairpool.server.endpoints import Endpoint
 from fairpool.server.metrics import CONTENT_TYPE, Sample, build_info, samples
+from fairpool.server.workspaces import Workspace
 from fairpool.wire.workspace import Check, Readiness
+
+Found = TypeVar("Found")
 
 CHECK_S = 2.0
 """How long a check may take: what answers no sooner serves nobody."""
@@ -51,27 +55,36 @@ async def _checked(name: str, look: Callable[[], str]) -> Check:
 
 
 async def _metrics(call: Call) -> Response:
-    services, loop, workspace = call.services, call.workspace.loop, call.workspace.name
-    rows: dict[str, Sequence[Sample]] = {
-        **build_info(services.version, services.database),
-        "fairpool_leading": [((workspace,), float(loop.is_leading))],
-        "fairpool_calls_waiting": [((workspace,), float(loop.waiting))],
-    }
-    found = None
-    with suppress(NotLeading):  # the server that leads tells them
-        found = await _gauges(call)
+    services = call.services
+    everything = call.principal.subject is None and call.workspace_named is None
+    rows: dict[str, list[Sample]] = {}
+    found: list[tuple[str, Gauges]] = []
+    for workspace in services.workspaces if everything else [call.workspace]:
+        labels = (workspace.name,)
+        rows.setdefault("fairpool_leading", []).append((labels, float(workspace.loop.is_leading)))
+        rows.setdefault("fairpool_calls_waiting", []).append((labels, float(workspace.loop.waiting)))
+        with suppress(NotLeading):  # the server that leads tells them
+            found.append((workspace.name, await _gauges(call, workspace)))
 
     def text() -> bytes:
-        return services.metrics.text(rows if found is None else rows | samples(workspace, found))
+        for name, there in found:
+            for metric, told in samples(name, there).items():
+                rows.setdefault(metric, []).extend(told)
+        whole = {**build_info(services.version, services.database), **rows}
+        return services.metrics.text(whole, only=None if everything else call.workspace.name)
 
     return Response(await asyncio.to_thread(text), headers={"Content-Type": CONTENT_TYPE})
 
 
-async def _gauges(call: Call) -> Gauges:
-    """What there is, part by part: between two of them others have their turn."""
-    counted = await asked(call, lambda memory, now: live_requests(memory))
-    there = await asked(call, gauges.parts)
-    found = [await asked(call, partial(gauges.part_of, part=part)) for part in there]
+async def _gauges(call: Call, workspace: Workspace) -> Gauges:
+    """What there is in a workspace, part by part: between two of them others have their turn."""
+
+    async def asked(ask: Ask[Found]) -> Found:
+        return await call.services.bridge.answer(workspace.loop.ask(ask))
+
+    counted = await asked(lambda memory, now: live_requests(memory))
+    there = await asked(gauges.parts)
+    found = [await asked(partial(gauges.part_of, part=part)) for part in there]
     return gauges.together(counted, found)
 
 

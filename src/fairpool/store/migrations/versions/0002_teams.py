@@ -56,7 +56,9 @@ def _policy_pools() -> None:
 
 
 def _more_documents() -> None:
-    kinds = "kind IN ('component', 'stack', 'settings', 'user', 'team', 'service-account', 'vault', 'webhook')"
+    kinds = (
+        "kind IN ('component', 'stack', 'settings', 'user', 'team', 'service-account', 'vault', 'webhook', 'workspace')"
+    )
     # SQLite cannot change a condition in place: the table is made anew and filled from the old one.
     with op.batch_alter_table("documents") as table:
         table.drop_constraint("ck_documents_kind", type_="check")
