@@ -42,6 +42,41 @@ def test_links_between_pages_lead_somewhere() -> None:
     )
 
 
+def test_every_page_can_be_reached_from_the_first_one() -> None:
+    first = tree.ROOT / "docs" / "README.md"
+    reached, ahead = {first}, [first]
+    while ahead:
+        page = ahead.pop()
+        for target in LINK.findall(_prose(tree.text(page))):
+            there = (page.parent / target.split("#")[0]).resolve()
+            if there.suffix == ".md" and there.is_relative_to(first.parent) and there not in reached:
+                reached.add(there)
+                ahead.append(there)
+    tree.none_of(
+        (tree.place(page) for page in pages() if page.is_relative_to(first.parent) and page not in reached),
+        "Nobody finds a page that no other one leads to.",
+    )
+
+
+def test_links_to_a_heading_lead_to_one() -> None:
+    tree.none_of(
+        (
+            f"{tree.place(page)}: {target}"
+            for page in pages()
+            for target in LINK.findall(_prose(tree.text(page)))
+            if not re.match(r"[a-z]+:", target) and ".md#" in target
+            if target.split("#")[1] not in _anchors(page.parent / target.split("#")[0])
+        ),
+        "No heading of that page has this anchor.",
+    )
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that the headings of a page get."""
+    headings = re.findall(r"^#+ (.*)$", tree.text(page), re.MULTILINE) if page.exists() else []
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_decision_is_numbered_once_and_listed() -> None:
     folder = tree.ROOT / "docs" / "decisions"
     decisions = sorted(path.name for path in folder.glob("[0-9]*.md"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 import shlex
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,20 +17,27 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from fairpool.bootstrap import oidc_settings
+from fairpool.bootstrap import settings as server
 from fairpool.cli.main import cli
+from fairpool.client import settings as client
 from fairpool.wire.manifests.files import read_files
 
 ROOT = Path(__file__).parents[3]
 PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
-    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+    *(ROOT / name for name in ("README.md", "deploy/README.md")),
+    *(
+        path
+        for name in ("tutorials", "how-to", "explanation", "reference")
+        for path in sorted((ROOT / "docs" / name).glob("*.md"))
+    ),
+    *sorted((ROOT / "examples").rglob("README.md")),
 ]
 SCENARIOS = [
     path for folder in ("policies", "rules/tests") for path in sorted((ROOT / "examples" / folder).glob("*.yaml"))
 ]
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
-SHELL = {"sh", "console"}
+SHELL = {"sh", "console", ""}
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,40 @@ def test_every_document_of_the_pages_can_be_read(block: Block, tmp_path: Path) -
     path = tmp_path / "rules.yaml"
     path.write_text(block.text, "utf-8")
     assert read_files([str(path)])
+
+
+@pytest.mark.parametrize("block", list(blocks("toml")), ids=str)
+def test_every_setting_of_a_toml_block_exists(block: Block) -> None:
+    assert unknown_settings(tomllib.loads(block.text)) == []
+
+
+def test_a_setting_that_does_not_exist_is_noticed() -> None:
+    wrong = '[oidc]\nclientid = "x"\n[server]\nports = 1\n[oidc.teams]\n"a" = "b"\n'
+    assert unknown_settings(tomllib.loads(f'servers = "x"\n{wrong}')) == ["servers", "oidc.clientid", "server.ports"]
+
+
+def unknown_settings(said: Mapping[str, object]) -> list[str]:
+    """What these settings name that no program reads."""
+    tables = {"server": server.KEYS, "oidc": oidc_settings.KEYS}
+    unknown = []
+    for key, value in said.items():
+        if isinstance(value, dict):
+            unknown += [f"{key}.{name}" for name in value if name not in tables.get(key, ())]
+        elif key not in client.KEYS:
+            unknown.append(key)
+    return unknown
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_variable_that_a_page_names_is_in_the_list_of_settings(page: Path) -> None:
+    listed = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    named = set(re.findall(r"\bFAIRPOOL_[A-Z_]*[A-Z]\b", page.read_text("utf-8")))
+    assert sorted(name for name in named if f"`{name}`" not in listed) == []
+
+
+@pytest.mark.parametrize("block", list(blocks("json")), ids=str)
+def test_every_json_block_is_json(block: Block) -> None:
+    assert isinstance(json.loads(block.text), dict | list)
 
 
 def test_the_workflow_of_the_example_runs_commands_that_the_program_takes() -> None:
