@@ -78,6 +78,26 @@ def test_everything_comes_back_in_a_database_of_either_kind(source: str, target:
     on.store.close()
 
 
+@pytest.mark.parametrize(("source", "target"), [("sqlite", "postgres"), ("postgres", "sqlite")])
+def test_all_workspaces_are_backed_up_restored_and_checked(source: str, target: str, new: New, tmp_path: Path) -> None:
+    first = lived_in(new(source))
+    second = trial_of(first.url, "research")
+    second.commit(put=(pool("of-research"),), inserted=(request("of-research"),), changes=(change("of-research"),))
+    backup = tmp_path / "backup.fairpool"
+    backups.backup(first.url, backup)
+    restored = new(target)
+    backups.restore(restored, backup, LATER)
+    for on, name in ((first, "default"), (second, "research")):
+        copy = opening.open_store(restored, workspace=name)
+        assert copy.load() == on.store.load()
+        assert copy.leases.acquire("next", LATER, 60).token == on.token + 1
+        copy.close()
+    assert maintenance.check(restored).is_sound
+    opening.migrate(restored)
+    first.store.close()
+    second.store.close()
+
+
 def test_a_server_s_file_moves_to_postgresql_while_it_is_in_use(new: New) -> None:
     on = lived_in(new("sqlite"))
     target = new("postgres")
