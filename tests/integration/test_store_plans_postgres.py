@@ -178,6 +178,11 @@ def test_the_newest_of_the_history_since_a_moment_are_found_by_an_index(watched:
         check(watched.ways(lambda reader, query=query: reader.history.page(query, newest_first=True)))  # type: ignore[misc]
 
 
+def test_what_was_live_a_while_ago_is_found_without_looking_at_what_had_ended_before(watched: Watched) -> None:
+    lately = RequestQuery(live_at=Instant(MIDDLE * 2 - million.START))
+    check(watched.ways(lambda reader: reader.requests.page(lately, limit=1_000, oldest_first=True)))
+
+
 @pytest.mark.parametrize("which", RUNS)
 def test_a_page_of_runs_is_found_by_an_index(watched: Watched, which: str) -> None:
     query = RUNS[which]

@@ -319,7 +319,7 @@ history = Table(
 # they are.
 _OFTEN_EMPTY: Final = ("profile", "name", "step", "retry_of")
 _LISTED_BY: Final = (
-    (requests, ("status", "subjects", "policy_id", "created_by", "created_at"), _OFTEN_EMPTY),
+    (requests, ("status", "subjects", "policy_id", "created_by", "created_at", "ended_at"), _OFTEN_EMPTY),
     (history, ("kind", "at", "actor"), ()),
     (runs, ("status", "created_by", "subjects"), ()),
 )

@@ -106,6 +106,7 @@ def _lists_of_millions() -> None:
         ("requests", "policy_id"),
         ("requests", "created_by"),
         ("requests", "created_at"),
+        ("requests", "ended_at"),
         ("history", "kind"),
         ("history", "at"),
         ("history", "actor"),
