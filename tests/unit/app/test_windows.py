@@ -177,6 +177,25 @@ def test_when_a_window_closes_its_work_borrows_and_gives_way_to_whose_right_it_i
     assert (office.status(training.id), office.status(serving.id)) == ("preempted", "allocated")
 
 
+def test_firm_work_of_a_window_goes_on_when_it_closes_and_what_it_takes_is_not_reclaimed(office: Office) -> None:
+    """INV-3, INV-5: except after a reservation fell; firm work is never evicted for another."""
+    attach(office, "team:service", {"gpu": 6}, window("0 20 * * *", 10, reserved={}))
+    attach(office, "team:research", {}, window("0 20 * * *", 10, reserved={"gpu": 6}), grace_s=30)
+    skip(office, 9 * HOUR)
+    firm = office.submit("team:research", 4, lease_s=2 * LONG, preemptible=False)
+    plain = office.submit("team:research", 4, lease_s=2 * LONG)
+    serving = [office.submit("team:service", 3, lease_s=2 * LONG) for _ in range(2)]
+    skip(office, 9 * HOUR + 30)
+    assert [office.status(one.id) for one in (firm, plain, *serving)] == [
+        "allocated",
+        "preempted",
+        "allocated",
+        "queued",
+    ]
+    office.do(requests.release, firm.id)
+    assert office.status(serving[1].id) == "allocated"
+
+
 def test_a_limit_that_falls_when_a_window_closes_evicts_nobody(office: Office) -> None:
     """INV-2: except after a limit fell."""
     made = attach(office, "team:red", {}, window(limit={"gpu": 8}), limit=vector({"gpu": 2}))
@@ -245,6 +264,22 @@ def test_the_memory_of_a_restart_has_the_numbers_that_were_in_force(office: Offi
     skip(office, 9 * HOUR)
     loaded = Memory(office.store.load(), Instant(NOON + 100 * HOUR * SECOND))
     assert dict(loaded.world.policies[made.spec.id].reserved) == {"gpu": 6000}
+
+
+def test_who_takes_over_inside_a_window_closes_it_though_nobody_led_when_it_was_time(office: Office) -> None:
+    made = attach(office, "team:red", {"gpu": 2}, window(reserved={"gpu": 6}))
+    skip(office, 9 * HOUR)
+    held = office.submit("team:red", 6, lease_s=LONG)
+    other = Office(office.store.store, office.clock, holder="two")
+    other.ids = other.scheduler._ids = office.ids
+    other.scheduler.cycle([])
+    assert not other.scheduler.is_leading
+    office.clock.move_to(Instant(NOON + 18 * HOUR * SECOND))  # the one that leads is gone; the window is over
+    other.scheduler.cycle([])
+    assert other.scheduler.is_leading
+    assert (reserved(other, made), history(other, made)) == (2, ["window opened", "window closed"])
+    assert other.status(held.id) == "allocated"
+    assert same_as_stored(other)
 
 
 # ---- what goes together ----------------------------------------------------------------------------------------------
