@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.serving import Caller, begin, end
 from tests.oidc.installation import Installation, Person, free_port, said_to_server
-from tests.oidc.real_provider import PASSWORD, USER, canaille
+from tests.oidc.real_provider import at_canaille, canaille
 
 
 @pytest.mark.timeout(400)  # its environment may have to be made first
@@ -38,14 +38,7 @@ def test_somebody_signs_in_with_a_password_and_gets_the_team_of_their_group(tmp_
 def _signed_in(owner: Caller) -> dict[str, object]:
     person = Person(Installation(owner, Path(), None))  # type: ignore[arg-type]  # it is told nothing
     try:
-        page = person.browser.open(person.begin().headers["location"])
-        filled = iter(({"login": USER}, {"password": PASSWORD}, {"answer": "accept"}))
-        while not page.headers.get("location", "").startswith(f"{owner.url}/login/callback?"):
-            if page.next_request is not None:
-                page = person.browser.open(str(page.next_request.url))
-            else:
-                page = person.browser.send(page, **next(filled))
-        brought = person.comes_back(page.headers["location"])
+        brought = person.comes_back(at_canaille(person, f"{owner.url}/login/callback?"))
         answer = person.exchange(brought["code"])
     finally:
         person.close()

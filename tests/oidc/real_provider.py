@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.oidc.installation import Person
 from tests.oidc.processes import CLIENT_ID, CLIENT_SECRET, ROOT, started
 
 LOCKED = ROOT / "requirements" / "provider.txt"
@@ -35,6 +36,18 @@ def canaille(port: int, redirect_uri: str) -> Iterator[str]:
     command = [str(python), str(PROGRAM), str(port), CLIENT_ID, CLIENT_SECRET, redirect_uri]
     with started(command, **clean) as (url, _):
         yield url
+
+
+def at_canaille(person: Person, back: str) -> str:
+    """Sign in there through its pages; the address that it sends the browser back to, which begins with `back`."""
+    page = person.browser.open(person.begin().headers["location"])
+    filled = iter(({"login": USER}, {"password": PASSWORD}, {"answer": "accept"}))
+    while not page.headers.get("location", "").startswith(back):
+        if page.next_request is not None:
+            page = person.browser.open(str(page.next_request.url))
+        else:
+            page = person.browser.send(page, **next(filled))
+    return str(page.headers["location"])
 
 
 def environment() -> Path:
