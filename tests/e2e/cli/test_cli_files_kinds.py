@@ -133,3 +133,16 @@ def test_the_secret_of_a_webhook_from_a_file_is_drawn_anew_to_be_shown_once(type
     assert (wrong.code, first in wrong.err) == (2, False)
     assert wrong.err.startswith("stdin:1:")
     typed.ok("webhook", "delete", "chat", "--yes")
+
+
+def test_whom_a_webhook_tells_that_they_wait_is_changed_with_the_time_alone(typed: Typist) -> None:
+    made = typed("webhook", "create", "w", "--url", "https://hooks.example.org/x", "--event", "request.granted")
+    assert made.code == 0, made.err
+    for waiting, told in (("60", ["request.granted", "request.waiting"]), ("0", ["request.granted"])):
+        typed.ok("webhook", "update", "w", "--waiting-longer-than", waiting)
+        found = json.loads(typed.ok("webhook", "describe", "w", "-o", "json"))
+        assert (found["events"], found["waiting_longer_than_s"]) == (told, int(waiting))
+    typed.ok("webhook", "update", "w", "--waiting-longer-than", "60", "--event", "request.waiting")
+    refused = typed("webhook", "update", "w", "--waiting-longer-than", "0")
+    assert (refused.code, "told nothing; possible: --event" in refused.err) == (2, True)
+    typed.ok("webhook", "delete", "w", "--yes")

@@ -27,6 +27,9 @@ COLUMNS = (
 )
 
 
+WAITING = "request.waiting"
+
+
 @click.group(cls=NounGroup)
 def webhook() -> None:
     """Webhooks: programs of yours that are called when something happens to requests."""
@@ -59,7 +62,7 @@ def create(
     """Declare a webhook, and print the secret that signs what it is told. It is shown this once."""
     from fairpool.wire.webhooks import WebhookCreate
 
-    told = [*events, "request.waiting"] if waiting and "request.waiting" not in events else list(events)
+    told = _events(list(events), waiting)
     given = body(
         WebhookCreate,
         name=name,
@@ -76,6 +79,14 @@ def create(
     elif made.secret:
         click.echo(made.secret)
     note(f"webhook {name} " + ("would be told" if dry_run else "is told") + f" {', '.join(made.events)}")
+
+
+def _events(said: list[str], waiting: int | None) -> list[str]:
+    """What it is told: who waits too long, where a time is said for that; not any more, where that is 0."""
+    others = [event for event in said if event != WAITING]
+    if waiting is None:
+        return said
+    return [*others, WAITING] if waiting else others
 
 
 @webhook.command("list")
@@ -121,7 +132,7 @@ def _lines(found: WebhookView) -> list[tuple[str, object]]:
 @click.option("--url", help="What is called.")
 @click.option("--event", "events", multiple=True, metavar="EVENT", help="What it is told, in place of what it was.")
 @click.option(
-    "--waiting-longer-than", "waiting", type=click.IntRange(min=0), metavar="S", help="0: tells nobody waits."
+    "--waiting-longer-than", "waiting", type=click.IntRange(min=0), metavar="S", help="Tell it who waits so; 0: nobody."
 )
 @click.option("--pool", help="Only requests that concern this pool; '' for all.")
 @click.option("--team", help="Only requests of this team; '' for all.")
@@ -142,10 +153,15 @@ def update(
     """Change a webhook. --enable begins again with one that was given up: nothing has been lost meanwhile."""
     from fairpool.wire.webhooks import WebhookUpdate
 
+    told = list(events)
+    if waiting is not None:
+        told = _events(told or client.webhook(name).events, waiting)
+        if not told:
+            raise click.UsageError("it would be told nothing; possible: --event with what it is told instead")
     given = body(
         WebhookUpdate,
         url=url,
-        events=list(events) or None,
+        events=told or None,
         waiting_longer_than_s=waiting,
         pool=pool,
         team=team,
