@@ -41,7 +41,7 @@ test: $(READY) postgres ## Run the tests (ARGS='-k fractions' picks some)
 	@$(PY) -m pytest $(ARGS)
 
 .PHONY: postgres
-postgres: ## Install the programs of a PostgreSQL server, which tests run on, where there are none
+postgres: ## Install PostgreSQL for the tests, where there is none
 	@bash tests/install_postgres.sh
 
 .PHONY: check check-format check-style check-types check-imports check-house-rules

@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 SERVER_LANE = {"sqlalchemy", "alembic", "starlette", "uvicorn", "uvloop", "httptools", "numpy", "sklearn"}
+SERVER_LANE |= {"aiohttp", "authlib", "cronsim", "cryptography", "httpx2", "prometheus_client", "psycopg"}
 # Each costs tens of milliseconds or more: loaded when a command needs it, not to print what commands there are.
 LOADED_WHEN_NEEDED = SERVER_LANE | {"pydantic", "rich", "urllib3", "fsspec", "cloudpickle", "yaml"}
 
@@ -49,6 +51,15 @@ def test_the_client_lane_loads_nothing_of_the_server_lane(module: str) -> None:
 
 def test_the_client_lane_works_where_the_server_lane_is_not_installed() -> None:
     assert modules_after(command("--help"), without=SERVER_LANE)
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("vault", "key"), ("schema", "pool"), ("completion", "bash")])
+def test_what_needs_no_server_part_works_without_one(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("FAIRPOOL_SERVER", raising=False)
+    monkeypatch.setenv("FAIRPOOL_DATA_DIR", str(tmp_path))
+    assert modules_after(command(*words), without=SERVER_LANE)
 
 
 def test_importing_the_package_loads_nothing_until_a_name_is_used() -> None:
