@@ -22,6 +22,9 @@ def test_who_changed_what_and_how_it_was_before(machine: Machine) -> None:
     assert machine.ok("pool", "list", "-o", "name", "--at", "2001-01-01") == ""
     wrong = machine("history", "--since", "noon")
     assert (wrong.code, "'noon' is no time; possible: 2h" in wrong.err) == (2, True)
+    mistyped = machine("history", "--object", "pool/gpux")
+    assert (mistyped.code, mistyped.out) == (0, "")
+    assert "nothing was found of pool/gpux" in mistyped.err
     wrong = machine("history", "--object", "gpus")
     assert (wrong.code, "possible: KIND/NAME" in wrong.err) == (2, True)
 

@@ -10,7 +10,7 @@ import click
 
 from fairpool.cli import render
 from fairpool.cli.historyview import changes
-from fairpool.cli.options import Moment, connected, printed
+from fairpool.cli.options import Moment, connected, note, printed
 from fairpool.cli.render import Column, Style
 from fairpool.cli.streaming import print_as_they_come
 
@@ -76,7 +76,13 @@ def history(
     if follow:
         print_as_they_come(_followed(client, asked, since, limit), COLUMNS, style)
         return
-    render.print_list(asked.past(client, limit=limit, since=since, until=until), COLUMNS, style, name="id")
+    found = asked.past(client, limit=limit, since=since, until=until)
+    if not found and style.format in ("table", "wide"):
+        note(
+            "nothing was found" if meant is None else f"nothing was found of {meant}, under that name or an earlier one"
+        )
+    else:
+        render.print_list(found, COLUMNS, style, name="id")
 
 
 @dataclass(frozen=True, kw_only=True)
