@@ -39,6 +39,7 @@ EVERY_S: Final = 10
 """A request is made every so many seconds; the first one so many times that before the last."""
 
 START: Final = Instant(1_700_000_000 * SECOND)
+_FOR_EVER: Final = Instant(4_000_000_000 * SECOND)
 _DEMAND: Final = Demand.of(vector({"gpu": 1, "mcpu": 4000, "memory_mb": 16_000, "step_run": 1}))
 _WHOLE_POOL: Final = Demand.of(vector({"gpu": 100, "step_run": 1}))
 _ENDS: Final = (*[Status.RELEASED] * 17, Status.CANCELLED, Status.REJECTED, Status.PREEMPTED)
@@ -116,7 +117,7 @@ def _record(number: int, *, ended: bool) -> RequestRecord:
             labels={"project": f"x{number % 50}"} if number % 10 == 1 else {},
         ),
         state=_ended(number, at) if ended else State(status=Status.QUEUED),
-        lease=Lease(until=Instant(10**15), length_s=3600),
+        lease=Lease(until=_FOR_EVER, length_s=3600),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import statistics
 import tempfile
@@ -10,17 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure, at_most
+from benchmarks.postgres import DURABLE
 from benchmarks.server.load import BULK, CLIENTS, Caller, grant_latency_ms, request, throughput_of
 from tests.e2e.servers.installation import Installation
 from tests.postgres import running
 
-QUEUED = 100_000
-FAILOVERS = 20
+QUEUED = int(os.environ.get("FAIRPOOL_QUEUED", "100000"))
+FAILOVERS = int(os.environ.get("FAIRPOOL_FAILOVERS", "20"))
 
 
 def run() -> Iterator[Figure]:
     """All figures of two servers."""
-    with running() as cluster, tempfile.TemporaryDirectory() as folder:
+    with running(**DURABLE) as cluster, tempfile.TemporaryDirectory() as folder:
         installation = Installation(Path(folder), cluster.new_database())
         try:
             call = _prepared(installation)
@@ -35,7 +37,7 @@ def run() -> Iterator[Figure]:
             yield Figure(name="… 99th percentile", value=statistics.quantiles(grants, n=100)[98], unit="ms")
         finally:
             installation.close()
-    with running() as cluster, tempfile.TemporaryDirectory() as folder:
+    with running(**DURABLE) as cluster, tempfile.TemporaryDirectory() as folder:
         installation = Installation(Path(folder), cluster.new_database())
         try:
             _prepared(installation)
