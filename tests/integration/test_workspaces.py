@@ -281,6 +281,9 @@ def test_a_deleted_workspace_is_gone_with_its_tokens_and_one_of_its_name_begins_
     installation.ok("POST", "/workspaces", {"name": "short"})
     for path in ("/users", "/pools", "/requests?view=all", "/tokens", "/runs"):
         assert short.ok("GET", path)["items"] == [], path
+    counted = short("GET", "//metrics").body.decode()
+    assert 'fairpool_decisions_total{workspace="short"}' in counted
+    assert "fairpool_requests_submitted_total{" not in counted
     assert eve("GET", "/whoami").status == 401
     installation.ok("DELETE", "/workspaces/short")
     wait_until(lambda: gone(installation, "short"), what="the workspace to go")

@@ -140,8 +140,10 @@ def checks(store: SqlStore, workspaces: Workspaces, clock: Clock) -> Mapping[str
 
     def scheduler() -> str:
         now = clock.now()
-        unled = sum(not workspace.loop.is_led(now) for workspace in workspaces)
-        return f"no server decides for {unled} of the workspaces at the moment" if unled else ""
+        unled = [workspace.name for workspace in workspaces if not workspace.loop.is_led(now)]
+        if unled:
+            log.warning("not ready: no server decides for the workspaces %s", ", ".join(unled))
+        return f"no server decides for {len(unled)} of the workspaces at the moment" if unled else ""
 
     return {"database": database, "schema": schema, "scheduler": scheduler}
 

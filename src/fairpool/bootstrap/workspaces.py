@@ -162,6 +162,7 @@ class Installation:
     def _opened(self, name: str, store: SqlStore, admits: Callable[[], bool], news: Callable[[], None]) -> Workspace:
         with ExitStack() as stack:
             stack.callback(store.close)
+            stack.callback(self.metrics.forget, name)
             watch = Watch()
             wakes = Wakes(name, watch, self.identities, self.forwarding, news)
             scheduler = Scheduler(

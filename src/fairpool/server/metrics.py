@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, disable_created_metrics
@@ -73,6 +74,15 @@ class Metrics:
             return ("other",) * len(labels)
         seen.add(labels)
         return labels
+
+    def forget(self, workspace: str) -> None:
+        """Nothing of that workspace has been counted: it goes, and another one may have its name. From any thread."""
+        for name, seen in list(self._seen.items()):
+            at = FAMILIES[name].labels.index("workspace") if "workspace" in FAMILIES[name].labels else None
+            for labels in [labels for labels in tuple(seen) if at is not None and labels[at] == workspace]:
+                seen.discard(labels)
+                with suppress(KeyError):  # it was about to be counted
+                    (self._counters.get(name) or self._histograms[name]).remove(*labels)
 
     def begin(self) -> None:
         """A call begins."""

@@ -110,6 +110,11 @@ class _Place:
     opening: Future[Workspace] | None = None
     failed_at: float | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is open and nothing happens."""
+        return self.workspace is None and not self.at_work
+
 
 class Workspaces:
     """Those that are open. default: the installation's own, which is open for as long as the process lives."""
@@ -220,13 +225,17 @@ class Workspaces:
     # ---- keeping to what is declared --------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        is_away = False
         while not self._stopping:
             self._news.clear()
             look_again_s = LOOK_S
             try:
                 look_again_s = self.adjust()
+                is_away = False
             except StoreError as error:
-                log.warning("which workspaces there are cannot be read: %s", error)
+                if not is_away:  # said once until it can be read again
+                    log.warning("which workspaces there are cannot be read: %s", error)
+                is_away = True
             except Exception:
                 log.exception("workspaces could not be kept to what is declared")
             self._news.wait(look_again_s)
@@ -246,6 +255,8 @@ class Workspaces:
             for record in going:
                 self._begin_to_remove(record)
             waiting = any(place.at_work for place in self._places.values())
+            for name in [name for name, place in self._places.items() if place.is_empty and name not in declared]:
+                del self._places[name]
         return _CLOSING_LOOK_S if going or waiting else LOOK_S
 
     def _begin_to_open(self, record: WorkspaceRecord) -> Future[Workspace] | None:

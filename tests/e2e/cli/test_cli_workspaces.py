@@ -26,7 +26,7 @@ def test_a_workspace_begins_with_its_first_admin_and_ends_with_everything(machin
     assert names == ["default", "research"]
     assert "the lab" in machine.ok("workspace", "describe", "research")
     asked = machine("workspace", "delete", "research")
-    assert asked.code == USAGE and "1 users" in asked.err and "for good" in asked.err
+    assert asked.code == USAGE and "1 user, 1 pool, 1 policy" in asked.err and "for good" in asked.err
     done = machine("workspace", "delete", "research", "--yes")
     assert done.code == 0 and "workspace research deleted" in done.err
     refused = machine("whoami", FAIRPOOL_TOKEN=alice)
@@ -50,7 +50,9 @@ def test_a_first_admin_that_cannot_be_is_made_later(machine: Machine) -> None:
     machine.ok("--workspace", "research", "user", "create", "alice", "--role", "admin")
     token = machine.ok("--workspace", "research", "token", "create", "laptop", "--for", "user:alice").strip()
     assert "workspace research" in machine.ok("whoami", FAIRPOOL_TOKEN=token)
-    assert machine("workspace", "create", "research").code == CONFLICT
+    again = machine("workspace", "create", "research", "--admin", "alice")
+    assert again.code == CONFLICT
+    assert "go on with fairpool --workspace research user create alice --role admin" in again.err
 
 
 def test_a_workspace_at_work_is_not_deleted(machine: Machine) -> None:

@@ -43,9 +43,16 @@ def workspace() -> None:
 @connected
 def create(client: Client, name: str, admin: str | None, style: Style, **said: str | None) -> None:
     """Create a workspace, empty but for its first admin."""
+    from fairpool.client.errors import Problem
+    from fairpool.wire.problems import Slug
     from fairpool.wire.workspace import WorkspaceCreate
 
-    made = client.create_workspace(body(WorkspaceCreate, name=name, **said))
+    try:
+        made = client.create_workspace(body(WorkspaceCreate, name=name, **said))
+    except Problem as error:
+        if error.slug == Slug.EXISTS and admin is not None:
+            note(f"if a command that was cut off made it, go on with {_admin_of(name, admin)}")
+        raise
     if style.format in ("table", "wide"):
         note(f"workspace {made.name} created")
     else:
@@ -56,12 +63,16 @@ def create(client: Client, name: str, admin: str | None, style: Style, **said: s
         note(f"its first admin: fairpool --workspace {made.name} user create NAME --role admin, then token create")
 
 
+def _admin_of(workspace: str, admin: str) -> str:
+    return f"fairpool --workspace {workspace} user create {admin} --role admin"
+
+
 def _begin_with(client: Client, workspace: str, admin: str) -> None:
     """Its first admin, with a token. The workspace is there by now: what fails here is told how to go on with."""
     from fairpool.client.errors import ClientError
     from fairpool.wire.people import TokenCreate, UserCreate
 
-    go_on = f"fairpool --workspace {workspace} user create {admin} --role admin"
+    go_on = _admin_of(workspace, admin)
     try:
         client.create_user(body(UserCreate, name=admin, role="admin"))
         go_on = f"fairpool --workspace {workspace} token create {_FIRST} --for user:{admin}"
@@ -134,5 +145,11 @@ def _wait_until_gone(client: Client, name: str) -> None:
 def _told(along: WorkspaceDeletion) -> str:
     """What goes along, in a sentence or two."""
     counts = along.model_dump(exclude={"workspace"})
-    said = [f"{count} {noun.replace('_', ' ')}" for noun, count in counts.items() if count]
+    said = [f"{count} {_counted(noun.replace('_', ' '), count)}" for noun, count in counts.items() if count]
     return (f"It has {', '.join(said)}. " if said else "") + "Its requests, runs, tokens and history go too, for good."
+
+
+def _counted(nouns: str, count: int) -> str:
+    if count != 1:
+        return nouns
+    return nouns.removesuffix("ies") + "y" if nouns.endswith("ies") else nouns.removesuffix("s")
