@@ -14,7 +14,7 @@ from fairpool.app.records import HistoryQuery, RequestQuery
 from fairpool.app.store_errors import StoreError, StoreUnusable
 from fairpool.core.ids import SECOND, Instant
 from fairpool.store import backups, copying, maintenance, opening
-from tests.conformance.store_samples import NOW, Trial, change, pool, request, trial_of
+from tests.conformance.store_samples import NOW, Trial, change, pool, request, run, step, trial_of
 from tests.conformance.world_batches import Life
 from tests.migration.databases import at_revision, rows_of_0001, write_rows_of_0001
 from tests.postgres import Cluster
@@ -294,6 +294,19 @@ def test_constraints_that_were_never_checked_are_found(new: New) -> None:
             "REFERENCES runs (workspace, id) NOT VALID"
         )
     assert "fk_steps_run of steps was never checked" in maintenance.check(url).problems[0]
+
+
+def test_what_sqlite_kept_of_a_failure_and_postgresql_does_not_is_told_otherwise(new: New, tmp_path: Path) -> None:
+    on = trial_of(new("sqlite"))
+    on.commit(runs=(run("n1", error="bad \0 byte"),), steps=(step("s1", "n1", error="\0"),))
+    backups.backup(on.url, tmp_path / "backup.fairpool")
+    restored = new("postgres")
+    backups.restore(restored, tmp_path / "backup.fairpool", LATER)
+    copy = opening.open_store(restored)
+    assert [one.error for one in copy.reader.runs.match("n1")] == ["bad \ufffd byte"]
+    assert [one.error for one in copy.reader.runs.steps("n1")] == ["\ufffd"]
+    copy.close()
+    on.store.close()
 
 
 def test_rows_travel_as_they_are(new: New) -> None:

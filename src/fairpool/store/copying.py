@@ -14,6 +14,9 @@ from fairpool.store.databases import TableWriter
 
 _ROWS_AT_ONCE: Final = 5_000
 
+_REPORT: Final = "error"
+"""The column of a run and of a step in which earlier versions kept a NUL, where the database did."""
+
 Progress = Callable[[str, int, int], None]
 """Told the table, how many of its rows were copied, and how many there are."""
 
@@ -55,4 +58,7 @@ def _chunks(source: Connection, table: Table) -> Iterator[Sequence[dict[str, Any
     everything = select(table).order_by(*table.primary_key.columns)
     rows = source.execution_options(yield_per=_ROWS_AT_ONCE).execute(everything).mappings()
     while chunk := [dict(row) for row in islice(rows, _ROWS_AT_ONCE)]:
+        if _REPORT in table.c:
+            for row in chunk:
+                row[_REPORT] = row[_REPORT].replace("\0", "\ufffd")
         yield chunk
