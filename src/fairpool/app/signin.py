@@ -165,7 +165,7 @@ def _name(claims: Mapping[str, object], claim: str) -> str:
             f"the provider does not say what you are called: claim {claim!r} is missing; it sent "
             f"{_listed(sorted(claims))}"
         )
-    if claim == "email" and claims.get("email_verified") is False:
+    if claim == "email" and claims.get("email_verified") in (False, "false"):  # some providers send text
         raise NotAllowed(f"the provider has not verified that {name!r} is your address")
     try:
         return check_name(name, what="user name")

@@ -69,5 +69,8 @@ async def asked(call: Call, ask: Callable[[Memory, Instant], Result]) -> Result:
     at = call.at if "at" in call.route.query else None
     if at is None:
         return await answered(call, call.workspace.loop.ask(ask))
-    now = await answered(call, call.workspace.loop.ask(lambda memory, now: recalling.present(memory)))
-    return await reading(call, lambda reader: ask(recalling.recall(now, reader, at), at))
+    # Making the past anew takes long where much was going on: whoever asks for it again and again waits for themselves.
+    with call.waiting():
+        async with call.services.recalling:
+            now = await answered(call, call.workspace.loop.ask(lambda memory, now: recalling.present(memory)))
+            return await reading(call, lambda reader: ask(recalling.recall(now, reader, at), at))

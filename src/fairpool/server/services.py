@@ -34,7 +34,7 @@ class Services:
     checks: what must hold for calls to be served; each says what is wrong, or "" (from any thread, may take long).
     forwarding: passes on what another server decides. address: where other servers find this one.
     token_secret: what all servers of the installation share; from it tokens are drawn whose creation may be repeated.
-    large_bodies: held while one is parsed.
+    large_bodies: held while one is parsed. recalling: held while a past moment is made anew.
     """
 
     workspaces: Workspaces
@@ -57,3 +57,4 @@ class Services:
     bridge: Bridge = field(default_factory=Bridge)
     token_secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     large_bodies: asyncio.Lock = field(default_factory=asyncio.Lock)
+    recalling: asyncio.Lock = field(default_factory=asyncio.Lock)

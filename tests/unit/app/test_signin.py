@@ -48,6 +48,7 @@ def test_a_name_comes_from_the_claim_that_the_rules_say() -> None:
         ({"preferred_username": "ada\n"}, RULES, "characters that it may not"),
         ({"preferred_username": "a" * 64}, RULES, "64 characters"),
         ({"email": "a@b", "email_verified": False}, replace(RULES, username_claim="email"), "not verified"),
+        ({"email": "a@b", "email_verified": "false"}, replace(RULES, username_claim="email"), "not verified"),
         ({}, replace(RULES, allowed_groups=frozenset({"ml"})), "'ml'"),
         ({"groups": ["a"]}, replace(RULES, allowed_groups=frozenset({"ml"})), "'a'"),
         ({"_claim_names": {"groups": "src1"}}, RULES, "more groups than the provider lists"),
