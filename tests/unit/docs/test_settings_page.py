@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from fairpool.admin import first_token
 from fairpool.app.signin import SignInRules
 from fairpool.bootstrap import oidc_settings as sign_in
 from fairpool.bootstrap import settings as server
@@ -78,5 +79,6 @@ def test_each_file_of_the_data_folder_is_on_the_page() -> None:
         local_server.TOKEN_FILE,
         local_server.LOG_FILE,
         local_server.DATABASE_FILE,
+        first_token.FILE,
     )
     assert [name for name in names if f"| `{name}`" not in PAGE] == []
