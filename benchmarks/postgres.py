@@ -50,7 +50,7 @@ REQUESTS: Final[Mapping[str, RequestQuery]] = {
     "view=all&profile=half": RequestQuery(profile="half"),
     "view=live&name=train-7": RequestQuery(statuses=_LIVE, name="train-7"),
     "view=all&name=train-7": RequestQuery(name="train-7"),
-    "view=all&run=n000500000": RequestQuery(run="n000500000"),
+    "view=all&run=n000000500": RequestQuery(run="n000000500"),
     "view=live&label=project=x11": RequestQuery(statuses=_LIVE, labels={"project": "x11"}),
     "view=all&label=project=x11": RequestQuery(labels={"project": "x11"}),
     "view=all&label=project=none": RequestQuery(labels={"project": "none"}),

@@ -21,6 +21,9 @@ from fairpool.app.ports import Reader
 from fairpool.app.records import HistoryQuery, Kind, Owner, RequestQuery, RunQuery, RunStatus
 from fairpool.core.ids import SECOND, Instant
 from fairpool.core.requests import Status
+from fairpool.store.connections import Reading
+from fairpool.store.reading_reports import SqlRunReader
+from fairpool.store.reading_requests import SqlRequestReader
 from fairpool.store.sql import SqlStore
 from fairpool.store.urls import database_of
 from tests.postgres import Cluster
@@ -98,6 +101,8 @@ class Watched:
         database = database_of(url)
         self._engine = database.readers()
         self.store = SqlStore(database, database.writer(), self._engine)
+        self.plain = Reading(self._engine, database)
+        self.plain.merges = False
         self._asked: list[tuple[str, Any]] = []
         event.listen(self._engine, "before_cursor_execute", self._note)
 
@@ -162,6 +167,28 @@ def test_a_page_of_requests_is_found_by_an_index(
 ) -> None:
     query = REQUESTS[which]
     check(watched.ways(lambda reader: reader.requests.page(query, cursor=cursor, oldest_first=oldest_first)))
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+@pytest.mark.parametrize("cursor", [None, BASE * TIMES // 2])
+@pytest.mark.parametrize("which", REQUESTS)
+def test_alternatives_that_are_found_apart_make_the_same_page_as_together(
+    watched: Watched, which: str, cursor: int | None, *, oldest_first: bool
+) -> None:
+    pages = [
+        reader.page(REQUESTS[which], cursor=cursor, oldest_first=oldest_first, limit=30)
+        for reader in (watched.store.reader.requests, SqlRequestReader(watched.plain, "default"))
+    ]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("which", RUNS)
+def test_runs_that_are_found_apart_make_the_same_page_as_together(watched: Watched, which: str) -> None:
+    pages = [
+        reader.page(RUNS[which], limit=30)
+        for reader in (watched.store.reader.runs, SqlRunReader(watched.plain, "default"))
+    ]
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
