@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from fairpool.server.gate import OPEN
 from fairpool.wire.routes import API, ROUTES
 from tests.integration.rights_probes import MINE, NOWHERE, PROBES, THEIRS, Office
 from tests.integration.serving import Caller, serving
+from tests.waiting import wait_until
 
 APART = {"events", "sign_out"}
 SAME_FOR_ALL = {"service_account_list"}
@@ -140,6 +143,19 @@ def test_an_event_stream_ends_with_its_token(office: Office) -> None:
     assert next(answer.stream(1))
     office.owner.ok("DELETE", f"/tokens/{made['id']}")
     assert not [chunk for chunk in answer.stream(65_536) if b"data:" in chunk], "it ends, and says nothing more"
+
+
+def test_a_call_that_waits_ends_without_an_answer_once_its_token_is_revoked(office: Office) -> None:
+    made = office.owner.ok("POST", "/tokens", {"name": "poll", "owner": "user:the-member"})
+    caller, request = Caller(office.owner.url, made["token"]), office.request(MINE)
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(caller, "GET", f"/requests/{request}?wait_s=60")
+        waits = re.compile(rb"^fairpool_http_requests_under_way 2(\.0)?$", re.MULTILINE)  # it, and who asks for this
+        wait_until(lambda: waits.search(office.owner("GET", "//metrics").body), what="the call to wait")
+        office.owner.ok("DELETE", f"/tokens/{made['id']}")
+        office.owner.ok("POST", f"/requests/{request}/release", {"reason": "a word that is not for them"})
+        told = answer.result()
+    assert (told.status, told.json["type"]) == (401, "unauthenticated"), told.body
 
 
 def test_the_whole_history_holds_nothing_of_vaults_for_who_may_not_read_theirs(office: Office) -> None:

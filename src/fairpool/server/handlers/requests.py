@@ -245,15 +245,14 @@ def _statuses(call: Call) -> frozenset[Status]:
 
 async def _get(call: Call) -> Response:
     wait_s, known = call.wait_s, call.whole("after_version", low=0, high=10**9)
-    view = await _look(call, call.path["id"])
+    view = await _look(call, call.path["id"], call.reach)
     if wait_s and not view.status.is_final and (known is None or view.version <= known):
         view = await _changed(call, view, wait_s, version=known)
     return present(view, version=view.version)
 
 
-async def _look(call: Call, ref: str) -> RequestView:
+async def _look(call: Call, ref: str, reach: Reach) -> RequestView:
     """A request as it is now, by id or unique prefix. Of others those are there that may be why one's own wait."""
-    reach = call.reach
 
     def show(memory: Memory, found: Sequence[RequestRecord]) -> RequestView:
         views = _views(memory, [memory.live.get(record.id) or record for record in found], reach)
@@ -275,13 +274,15 @@ async def _look(call: Call, ref: str) -> RequestView:
 
 
 async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int | None = None) -> RequestView:
-    """The request once its status is another one (or its version above `version`), or as it is after the wait."""
+    """The request once its status is another one (or its version above `version`), or as it is after the wait. Raises
+    Refused for who may not see it any more by then."""
+    reach = call.reach
     give_up_at = asyncio.get_running_loop().time() + wait_s
     before = view.status
     with call.waiting(), call.workspace.watch.watching(view.id) as changed:
         while True:
             changed.clear()
-            view = await _look(call, view.id)
+            view = await _look(call, view.id, reach)
             moved = view.status is not before if version is None else view.version > version
             left_s = give_up_at - asyncio.get_running_loop().time()
             if moved or view.status.is_final or left_s <= 0 or call.workspace.watch.closing:
@@ -290,6 +291,7 @@ async def _changed(call: Call, view: RequestView, wait_s: float, *, version: int
             began = time.perf_counter()
             await wait(changed, left_s)
             call.waited(time.perf_counter() - began)
+            reach = await call.reach_now()
 
 
 async def _explain(call: Call) -> Response:
