@@ -33,6 +33,7 @@ class Scene:
 
 def made_by(owner: Caller) -> Scene:
     """The scene on that server."""
+    owner.ok("POST", "/workspaces", {"name": f"{WORD}-workspace"})
     owner.ok("POST", "/users", {"name": "alice"})
     owner.ok("POST", "/users", {"name": f"{WORD}-user", "role": "operator", "email": f"{WORD}@example.org"})
     owner.ok("POST", "/teams", {"name": "mine", "members": ["alice"]})

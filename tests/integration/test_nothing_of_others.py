@@ -39,6 +39,7 @@ def paths(scene: Scene) -> Iterator[str]:
         "vaults": ["mine", "theirs"],
         "schemas": ["pool"],
         "webhooks": ["mine"],
+        "workspaces": ["default", f"{WORD}-workspace"],
         "queues": ["mine/half", "theirs/half", f"user:{WORD}-user/{WORD}-profile"],
     }
     for name, route in ROUTES.items():

@@ -160,6 +160,15 @@ def test_what_the_others_do_is_no_event_here(installation: Caller, halves: tuple
         assert not [name for name, known in other.ids.items() if known.encode() in seen]
 
 
+def test_which_other_workspaces_there_are_is_in_nobody_else_s_history(
+    installation: Caller, halves: tuple[Half, Half]
+) -> None:
+    assert installation.ok("GET", "/history?kind=workspace")["items"]
+    for half in halves:
+        assert half.admin.ok("GET", "/history?kind=workspace")["items"] == []
+        assert '"kind":"workspace"' not in half.admin("GET", "/history?limit=1000").body.decode()
+
+
 def test_metrics_tell_of_the_callers_workspace_alone_and_the_installation_of_all(
     installation: Caller, halves: tuple[Half, Half]
 ) -> None:

@@ -37,12 +37,12 @@ def page(
     newest_first: bool = False,
 ) -> Page[HistoryEntry]:
     """Part of the history. Of what is not all for the caller it may be short, and empty, and still go on."""
-    if _reads_all(reach):
-        return reader.history.page(query, cursor=cursor, limit=limit, newest_first=newest_first)
+    if reach.owner is None:
+        shown = replace(query, without=query.without | _hidden(reach))
+        return reader.history.page(shown, cursor=cursor, limit=limit, newest_first=newest_first)
     found: list[HistoryEntry] = []
     after, actor = cursor, query.actor
-    if reach.owner is not None:
-        query = replace(query, actor="")  # only names that are shown can be asked for
+    query = replace(query, actor="")  # only names that are shown can be asked for
     for _ in range(_MOST_READ):
         read = reader.history.page(query, cursor=after, limit=_READ_AT_ONCE, newest_first=newest_first)
         for entry in readable(reader, read.items, reach):
@@ -59,20 +59,24 @@ def page(
 
 def readable(reader: Reader, entries: Sequence[HistoryEntry], reach: Reach) -> list[HistoryEntry]:
     """Those of these entries that the caller may read, as far as they may."""
-    if _reads_all(reach) or not entries:
-        return list(entries)
     if reach.owner is None:
-        return [entry for entry in entries if entry.change.kind is not Kind.VAULT]
+        hidden = _hidden(reach)
+        return [entry for entry in entries if entry.change.kind not in hidden]
+    if not entries:
+        return []
     sight = _sight(reader, [entry.change for entry in entries], reach)
     return [
         replace(entry, change=_nameless(entry.change, reach)) for entry in entries if sight.sees(entry.change, reach)
     ]
 
 
-def _reads_all(reach: Reach) -> bool:
-    """Whether every line of the history is for the caller. Who may not read what was done with vaults does not read it
-    here either."""
-    return reach.owner is None and right_of("vault_history", reach.principal.role) is not Right.NO
+def _hidden(reach: Reach) -> frozenset[Kind]:
+    """What is not even for those who may read everything: who may not read what was done with vaults does not read it
+    here either, and which other workspaces there are is the installation's affair."""
+    hidden = set() if right_of("vault_history", reach.principal.role) is not Right.NO else {Kind.VAULT}
+    if reach.principal.subject is not None:
+        hidden.add(Kind.WORKSPACE)
+    return frozenset(hidden)
 
 
 @dataclass(frozen=True, slots=True)
