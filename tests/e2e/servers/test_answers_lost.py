@@ -115,6 +115,10 @@ def test_an_apply_that_is_repeated_after_others_changed_something_changes_nothin
     assert server.call.ok("GET", "/pools/gpus")["capacity"] == {"gpu": 5}
     reused = server.call("POST", "/apply", {"documents": []}, headers=key)
     assert (reused.status, reused.json["type"]) == (409, "idempotency-key-reused")
+    server.call.ok("POST", "/users", {"name": "root", "role": "admin"})
+    root = Caller(server.url, server.call.ok("POST", "/tokens", {"name": "t", "owner": "user:root"})["token"])
+    others = root.ok("POST", "/apply", {"documents": [{"kind": "pool", "name": "other"}]}, headers=key)
+    assert [change["name"] for change in others["changes"]] == ["other"], "a key is one caller's"
 
 
 def test_a_token_is_made_again_by_the_same_caller_alone_and_with_the_same_words(server: Server) -> None:

@@ -47,5 +47,10 @@ def use_for(tx: Transaction, kind: Kind, key: str, object_id: str, body: object)
 
 
 def of_caller(tx: Transaction, key: str) -> str:
+    """The key as it is kept of whoever acts."""
+    return kept(tx.actor, key)
+
+
+def kept(actor: str, key: str) -> str:
     """The key as it is kept. Those of the installation's own token stand as they were sent, as all once did."""
-    return key if tx.actor == INSTALLATION else f"{tx.actor} {key}"
+    return key if actor == INSTALLATION else f"{actor} {key}"

@@ -80,22 +80,23 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Once:
-    """What tells whether the same call has been carried out before. key: None where nobody asks."""
+    """What tells whether the same call has been carried out before. actor: who calls. key: None where nobody asks."""
 
+    actor: str
     key: str | None
     fingerprint: str
 
     def is_done(self, used: Callable[[Kind, str], KeyUse | None]) -> bool:
         """Whether it has. Raises KeyReused where the key came with another body."""
-        found = None if self.key is None else used(Kind.SETTINGS, self.key)
-        if found is not None and found.fingerprint != self.fingerprint:
-            raise KeyReused(found.key)
+        found = None if self.key is None else used(Kind.SETTINGS, keys.kept(self.actor, self.key))
+        if self.key is not None and found is not None and found.fingerprint != self.fingerprint:
+            raise KeyReused(self.key)
         return found is not None
 
     def note(self, tx: Transaction, set_name: str) -> None:
         """It is carried out with this transaction."""
         if self.key is not None:
-            tx.use_key(Kind.SETTINGS, self.key, set_name, self.fingerprint)
+            tx.use_key(Kind.SETTINGS, keys.kept(self.actor, self.key), set_name, self.fingerprint)
 
 
 async def _plan(call: Call) -> Response:
@@ -108,7 +109,8 @@ async def _plan(call: Call) -> Response:
 
 async def _apply(call: Call) -> Response:
     body = await call.body(ApplyBody)
-    wanted, once = _asked(call, body), _Once(key=call.idempotency_key, fingerprint=keys.digest(await call.payload()))
+    wanted, fingerprint = _asked(call, body), keys.digest(await call.payload())
+    once = _Once(actor=call.principal.actor, key=call.idempotency_key, fingerprint=fingerprint)
     if await reading(call, lambda reader: once.is_done(reader.requests.key)):
         return present(ApplyResult(set=body.set, applied=True))
     plan = await _planned(call, wanted)
