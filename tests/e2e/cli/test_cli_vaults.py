@@ -147,7 +147,7 @@ def test_secrets_are_sealed_anew_with_a_new_key(vaulted: Machine) -> None:
     vaulted.end_server()
     new = vaulted.ok("vault", "key").strip()
     vaulted.environment["FAIRPOOL_VAULT_KEY"] = f"{new},{vaulted.environment['FAIRPOOL_VAULT_KEY']}"
-    assert "1 secrets in 1 vaults" in vaulted("vault", "rotate").err
+    assert "secrets 1, of vaults 1" in vaulted("vault", "rotate").err
     vaulted.end_server()
     vaulted.environment["FAIRPOOL_VAULT_KEY"] = new
     vaulted.ok("run", "--team", "vision", "--", "sh", "-c", SHOW)

@@ -43,7 +43,9 @@ class Reader:
         """What a command shows, both of its outputs together. A token that it shows is the one that `fp_…` means."""
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
-        self._shell.stdin.write(f"{self.here(line).replace('fp_…', self._token)} < /dev/null\nprintf '\\n{_END}\\n'\n")
+        self._shell.stdin.write(
+            f"{{ {self.here(line).replace('fp_…', self._token)}\n}} < /dev/null\nprintf '\\n{_END}\\n'\n"
+        )
         self._shell.stdin.flush()
         shown: list[str] = []
         for said in self._shell.stdout:

@@ -13,6 +13,7 @@ from tests.e2e.docs.test_pages import ROOT, blocks
 from tests.oidc.installation import free_port
 from tests.postgres import Cluster
 
+VAULT_KEY = "AGu870W9ySmlrABraYHAPpYtYQ410uEem9DQKW6PyV0="
 HOW_TO = ROOT / "docs" / "how-to"
 SOMEBODY_OF_RESEARCH = (
     "unset FAIRPOOL_TOKEN",
@@ -79,6 +80,17 @@ def test_production_is_protected_as_the_page_says(machine: Machine) -> None:
         "fairpool policy update gpus/team:research --grace 10 --min-runtime 300": ["unset FAIRPOOL_TOKEN"],
     }
     assert follow(machine, HOW_TO / "protect-production.md", before=before) == []
+
+
+@pytest.mark.timeout(300)
+def test_profiles_are_offered_as_queues_as_the_page_says(machine: Machine) -> None:
+    assert follow(machine, HOW_TO / "queues.md") == []
+
+
+@pytest.mark.timeout(300)
+def test_a_vault_is_filled_and_used_as_the_page_says(machine: Machine) -> None:
+    machine.environment |= {"FAIRPOOL_VAULT_KEY": VAULT_KEY, "KEY": "s3cret"}
+    assert follow(machine, HOW_TO / "vaults.md") == []
 
 
 @pytest.mark.timeout(300)

@@ -190,8 +190,8 @@ def describe(client: Client, profile: str, style: Style) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def delete(client: Client, profile: str, *, yes: bool) -> None:
-    """Delete a profile; queued requests that ask for it are rejected."""
+    """Delete a profile; queued requests that ask for it are cancelled."""
     found = client.profile(profile)
-    confirm(f"Delete profile {found.name}? Queued requests that ask for it are rejected.", yes=yes)
+    confirm(f"Delete profile {found.name}? Queued requests that ask for it are cancelled.", yes=yes)
     client.delete_profile(found.id)
     note(f"profile {found.name} deleted")

@@ -185,8 +185,8 @@ def rotate(client: Client) -> None:
     """Seal all secrets anew with the newest key, the first in the server's FAIRPOOL_VAULT_KEY. After that the older
     keys are of no use."""
     done = client.rotate_vaults()
-    hooks = f", and those of {done.webhooks} webhooks," if done.webhooks else ""
-    note(f"{done.secrets} secrets in {done.vaults} vaults{hooks} are sealed with the newest key")
+    hooks = f", webhooks {done.webhooks}" if done.webhooks else ""
+    note(f"sealed with the newest key: secrets {done.secrets}, of vaults {done.vaults}{hooks}")
 
 
 @vault.command("key")
