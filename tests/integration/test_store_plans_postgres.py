@@ -222,6 +222,14 @@ def test_live_requests_are_counted_without_looking_at_the_others(watched: Watche
     check(watched.ways(lambda reader: reader.requests.count(queued)))
 
 
+def test_what_was_live_lately_or_long_ago_is_found_by_an_index(watched: Watched) -> None:
+    lately = Instant(MIDDLE * 2 - million.START - 50 * million.EVERY_S * SECOND)
+    long_ago = Instant(million.START + 50 * million.EVERY_S * SECOND)
+    for at in (lately, long_ago):
+        query = RequestQuery(live_at=at)
+        check(watched.ways(lambda reader, query=query: reader.requests.page(query, oldest_first=True, limit=1000)))  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("which", ["live", "of a team", "a newcomer's"])
 def test_these_checks_notice_where_there_is_no_index(watched: Watched, which: str) -> None:
     ways = watched.ways(lambda reader: reader.requests.page(REQUESTS[which]), without_indexes=True)

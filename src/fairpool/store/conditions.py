@@ -156,5 +156,5 @@ def _of_time(query: RequestQuery) -> Iterator[Condition]:
     if query.until is not None:
         yield _C.created_at < query.until
     if query.live_at is not None:
-        yield _C.created_at <= query.live_at
-        yield or_(_C.ended_at.is_(None), _C.ended_at > query.live_at)
+        was_there = _C.created_at <= query.live_at
+        yield Either((and_(was_there, _C.ended_at.is_(None)), and_(was_there, _C.ended_at > query.live_at)))
