@@ -7,8 +7,9 @@ import logging
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairpool.app.authz import Principal
+from fairpool.app.store_errors import StoreUnavailable
 from fairpool.server.access_log import AccessLog
-from fairpool.server.failures import refusal_of
+from fairpool.server.failures import refusal_of, unavailable
 from fairpool.server.identities import Identities, in_workspace
 from fairpool.server.limits import Doorkeeper
 from fairpool.server.logs import REQUEST_ID, about
@@ -115,6 +116,10 @@ def _as_refused(error: Exception, scope: Scope, incident: str) -> Refused:
     if known is not None:
         if known.problem.status >= 500:
             log.warning("not served: %s", known.problem.detail, extra=about(route=scope.get("fairpool.route")))
+        who: Principal | None = scope.get("fairpool.principal")
+        if isinstance(error, StoreUnavailable) and (who is None or who.subject is not None):
+            # Where it is, and what it says, is for whoever runs the server.
+            return unavailable("the database does not answer; the server's log says more")
         return known
     log.error("incident %s", incident, exc_info=error, extra=about(route=scope.get("fairpool.route")))
     return Refused(

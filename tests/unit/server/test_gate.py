@@ -10,8 +10,11 @@ import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from fairpool.app.authz import Principal, Role
+from fairpool.app.store_errors import StoreUnavailable
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import Instant
+from fairpool.core.policies import Subject
 from fairpool.server.access_log import LINES_PER_S
 from fairpool.server.application import create_app
 from fairpool.server.calls import Call
@@ -44,6 +47,10 @@ async def fill(call: Call) -> Response:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+async def lose(call: Call) -> Response:
+    raise StoreUnavailable("/var/lib/x.db: busy")
+
+
 async def contradict(call: Call) -> Response:
     raise InvalidRules("too much", field="reserved.gpu", value="9", possible="at most 4")
 
@@ -56,6 +63,7 @@ def app() -> ASGIApp:
         "pool_get": Endpoint(handler=fail, summary="", is_local=True),
         "pool_delete": Endpoint(handler=fill, summary="", is_local=True),
         "policy_list": Endpoint(handler=contradict, summary="", is_local=True),
+        "team_list": Endpoint(handler=lose, summary="", is_local=True),
         "health": Endpoint(handler=list_pools, summary="", is_local=True),
         "ready": Endpoint(handler=list_pools, summary="", is_local=True),
     }
@@ -177,6 +185,19 @@ def test_a_full_disk_is_said_and_retried_later(app: ASGIApp) -> None:
     answer = ask(app, "DELETE", "/api/v1/pools/p")
     problem(answer, 507, "disk-full")
     assert int(answer.headers["retry-after"]) > 0
+
+
+def test_where_the_database_is_and_what_it_says_is_told_to_who_holds_the_installations_token_alone(
+    app: ASGIApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def mia(self: Identities, authorization: bytes) -> Principal:
+        return Principal(subject=Subject.parse("user:mia"), role=Role.ADMIN, token="t")
+
+    told = problem(ask(app, "GET", "/api/v1/teams"), 503, "unavailable")
+    assert told["detail"] == "/var/lib/x.db: busy"
+    monkeypatch.setattr(Identities, "of", mia)
+    told = problem(ask(app, "GET", "/api/v1/teams"), 503, "unavailable")
+    assert told["detail"] == "the database does not answer; the server's log says more"
 
 
 def test_an_unexpected_error_leaks_nothing_but_an_incident_that_the_log_has(
