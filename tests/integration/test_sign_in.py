@@ -103,7 +103,7 @@ def test_a_sign_in_that_is_begun_wrongly_is_refused(ada: Person, wrong: dict[str
     assert (answer.status_code, answer.json()["type"]) == (422, "invalid-input")
 
 
-@pytest.mark.parametrize("query", ["", "?state=x&code=y", "?code=y", "?error=access_denied", "?state=%00%3Cscript%3E"])
+@pytest.mark.parametrize("query", ["", "?state=x&code=y", "?code=y", "?error=access_denied", "?state=%3Cscript%3E"])
 def test_a_callback_that_belongs_to_no_sign_in_leads_nowhere(ada: Person, at: Installation, query: str) -> None:
     answer = ada.browser.open(f"{at.owner.url}/login/callback{query}")
     assert answer.status_code == 400
@@ -218,8 +218,8 @@ def test_a_code_that_was_changed_or_made_up_is_refused(ada: Person) -> None:
     code = ada.comes_back(ada.at_provider("ada"))["code"]
     for wrong in (code[:-2] + "AA", "made-up", code + "A"):
         assert "not one that this server gave out" in refused(ada.exchange(wrong), 403, "sign-in-failed")
-    for wrong in ("", "ß", "x" * 20_000):
-        assert ada.exchange(wrong).status == 422
+    for wrong, status in (("", 422), ("ß", 422), ("x" * 20_000, 413)):
+        assert ada.exchange(wrong).status == status
 
 
 # ---- device ----------------------------------------------------------------------------------------------------------
