@@ -1,6 +1,7 @@
 """What holds for every test: how Hypothesis looks for examples, and a PostgreSQL for those who ask for one."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,9 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None, 
 settings.register_profile(
     "thorough", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
+# What runs in the background of a script ignores Ctrl-C, and so would every process that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
