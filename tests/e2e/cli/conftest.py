@@ -44,7 +44,8 @@ class Machine:
         self.folder = folder
         self.data = folder / "data"
         cleared = {name: value for name, value in os.environ.items() if not name.startswith(("FAIRPOOL_", "XDG_"))}
-        cleared.pop("CUDA_VISIBLE_DEVICES", None)
+        for name in ("CUDA_VISIBLE_DEVICES", "COLUMNS", "LINES"):  # of whoever runs the tests
+            cleared.pop(name, None)
         self.environment = {
             **cleared,
             "HOME": str(folder),
@@ -101,7 +102,7 @@ class Machine:
         typed = pexpect.spawn(
             PROGRAM, list(words), cwd=str(self.folder), env=self.environment, encoding="utf-8", dimensions=(30, 100)
         )
-        typed.timeout = 30
+        typed.timeout = 90
         self._terminals.append(typed)
         return typed
 

@@ -127,7 +127,8 @@ def test_a_server_that_is_paused_keeps_nothing_and_serves_what_came_after(
         return [user["name"] for user in answer.json["items"]] if answer.status == 200 else []
 
     wait_until(lambda: users() == ["bob"], what="the one that was paused to serve the new workspace", timeout_s=30)
-    assert Caller(follower.url, research.token)("GET", "/whoami").status == 401
+    late = Caller(follower.url, research.token)
+    wait_until(lambda: late("GET", "/whoami").status == 401, what="a token of the old one to count no more")
 
 
 def test_whoever_leads_next_goes_on_with_a_deletion(
