@@ -36,8 +36,8 @@ help: ## List the targets
 demo: $(READY) ## Watch two teams share a pool of GPUs, with real training
 	@$(PY) examples/demo/run.py $(ARGS)
 
-# Tests mostly wait for processes that they start: a worker for each core, up to four, each with whole files, the long
-# ones (which come first) first.
+# Tests mostly wait for processes that they start: a worker for each core, up to four. Each takes whole files in their
+# order, in which the long ones come first.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test

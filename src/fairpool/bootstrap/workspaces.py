@@ -70,7 +70,7 @@ class Wakes:
         if any(entry.change.kind is Kind.WORKSPACE for entry in entries):
             self._news()
         if self.teller is not None:
-            self.teller.news()
+            self.teller.news(declared=any(entry.change.kind is Kind.WEBHOOK for entry in entries))
 
     def elsewhere(self, leader: str) -> None:
         """See `ports.Notifier`."""

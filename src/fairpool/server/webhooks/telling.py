@@ -78,6 +78,7 @@ class Teller:
         self._events: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
         self._running: dict[str, _Running] = {}
+        self._led = False  # whether this server led when it last looked
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="fairpool-webhooks", daemon=True)
 
@@ -91,14 +92,17 @@ class Teller:
         self.news()
         self._thread.join(_STOP_S)
 
-    def news(self) -> None:
-        """Something has happened. From any thread; returns at once."""
-        if self._events is not None and not self._events.is_closed():
+    def news(self, *, declared: bool = True) -> None:
+        """Something has happened. declared: whether to webhooks themselves; only then, and where this server has begun
+        to lead, are they read again. From any thread; returns at once."""
+        look = declared or self.scheduler.is_leading != self._led
+        if (look or self._running) and self._events is not None and not self._events.is_closed():
             with suppress(RuntimeError):  # it was closed this moment
-                self._events.call_soon_threadsafe(self._spread)
+                self._events.call_soon_threadsafe(self._spread, look)
 
-    def _spread(self) -> None:
-        self._news.set()
+    def _spread(self, look: bool) -> None:
+        if look:
+            self._news.set()
         for running in self._running.values():
             for course in running.courses:
                 course.news.set()
@@ -134,7 +138,8 @@ class Teller:
         """See that exactly the enabled webhooks are being told, as they are declared now, if this server leads."""
         wanted: dict[str, Webhook] = {}
         cursors: Mapping[str, WebhookCursor] = {}
-        if self.scheduler.is_leading:
+        self._led = self.scheduler.is_leading
+        if self._led:
             declared = await asyncio.to_thread(self.reader.declared.all, Kind.WEBHOOK)
             found = [webhook_of(cast("WebhookRecord", record)) for record in declared]
             wanted = {webhook.id: webhook for webhook in found if webhook.enabled}
