@@ -21,7 +21,7 @@ HEADER: Final = b"x-request-id"
 _WELL_FORMED: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 # No secret, and the system's own source of randomness would give up the interpreter to other threads at each call.
-_draw: Final = random.Random().getrandbits  # noqa: S311
+_draw: Final = random.Random().getrandbits  # noqa: S311 (names a call, guards nothing)
 
 LINES_PER_S: Final = 50
 """Failures that are logged each second; of more only their number, so that nobody can fill the disk by failing."""
