@@ -41,12 +41,12 @@ demo: $(READY) ## Watch two teams share a pool of GPUs, with real training
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(READY) postgres ## Run the tests (ARGS='-k fractions' picks some)
+test: $(READY) programs ## Run the tests (ARGS='-k fractions' picks some)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
-.PHONY: postgres
-postgres: ## Install PostgreSQL for the tests, where there is none
-	@bash tests/install_postgres.sh
+.PHONY: programs
+programs: ## Install the programs that the tests start, where there are none
+	@bash tests/install_programs.sh
 
 .PHONY: check check-format check-style check-types check-imports check-house-rules
 check: check-format check-style check-types check-imports check-house-rules ## Check format, style, types, imports and house rules

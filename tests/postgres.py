@@ -86,7 +86,7 @@ def programs() -> Path:
     if not found:
         raise NoPostgres(
             "these tests need the programs of a PostgreSQL server, and there are none on the PATH nor in "
-            "/usr/lib/postgresql; `make postgres` installs Debian's"
+            "/usr/lib/postgresql; `make programs` installs Debian's"
         )
     return found[-1].parent
 

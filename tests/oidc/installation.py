@@ -61,15 +61,27 @@ def installed(
     """The server of that folder with sign-in at the provider, for the block. more: further settings of sign-in."""
     port = free_port()
     if is_up:
-        provider.client(f"http://127.0.0.1:{port}/login/callback")
+        provider.client(comes_back_to(port))
+    with signing_people_in(directory, provider.url, port, **more) as owner:
+        yield Installation(owner, directory, provider)
+
+
+def comes_back_to(port: int) -> str:
+    """The address of a server on that port that its provider has to know."""
+    return f"http://127.0.0.1:{port}/login/callback"
+
+
+@contextmanager
+def signing_people_in(directory: Path, issuer: str, port: int, **more: str) -> Iterator[Caller]:
+    """The server of that folder on that port, with sign-in at that issuer, for the block. more: further settings."""
     directory.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRPOOL_CONFIG", str(directory / "no-config.toml"))
-        for name, value in said_to_server(provider.url, port, **more).items():
+        for name, value in said_to_server(issuer, port, **more).items():
             patch.setenv(name, value)
         owner = begin(directory, "--port", str(port))
     try:
-        yield Installation(owner, directory, provider)
+        yield owner
     finally:
         end(directory)
 

@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 
 from fairpool.client.api import Client
 from fairpool.client.errors import ClientError
-from fairpool.client.loopback import listening
+from fairpool.client.loopback import Answer, listening
+from fairpool.wire import sign_in_page
 from fairpool.wire.problems import Exit
 from fairpool.wire.reading import printable
 from fairpool.wire.signin import DeviceBegin, DevicePoll, DeviceView, SignedIn, SignInExchange, SignInOptions
@@ -39,16 +40,31 @@ def in_browser(
 ) -> SignedIn:
     """Sign in through a browser on this machine. show: opens the address, or shows it. Raises NotSignedIn, Problem."""
     verifier = secrets.token_urlsafe(48)
-    with listening() as loopback:
+    done: list[SignedIn] = []
+
+    def finish(answer: Answer) -> str:
+        if not answer.code:
+            raise NotSignedIn(printable(answer.description or answer.error or "no code came"), hint=_AGAIN)
+        # Only now: before the token is here, nobody is signed in, and the page must not say so.
+        done.append(_exchanged(client, answer.code, verifier, name))
+        return sign_in_page.signed_in(_facts(done[0], client.url))
+
+    with listening(finish) as loopback:
         asked = {"port": loopback.port, "state": loopback.state, "challenge": challenge_of(verifier)}
         show(f"{options.browser_url}?{urlencode(asked)}")
-        answer = loopback.wait(wait_s)
-    if answer is None:
-        raise NotSignedIn(f"nobody signed in within {wait_s:g} seconds", hint=_AGAIN)
-    if not answer.code:
-        told = printable(answer.description or answer.error or "no code came")
-        raise NotSignedIn(f"not signed in: {told}", hint=_AGAIN)
-    return _exchanged(client, answer.code, verifier, name)
+        if not loopback.wait(wait_s):
+            raise NotSignedIn(f"nobody signed in within {wait_s:g} seconds", hint=_AGAIN)
+    return done[0]
+
+
+def _facts(done: SignedIn, server: str) -> dict[str, str]:
+    return {
+        "Server": server,
+        "You": done.subject,
+        "Role": done.role,
+        "Teams": ", ".join(done.teams) or "none",
+        "Workspace": done.workspace,
+    }
 
 
 def on_another_device(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from typing import Any, cast
@@ -11,6 +13,7 @@ import urllib3
 
 from fairpool.client import signing_in
 from fairpool.client.api import Client
+from fairpool.client.errors import ClientError
 from fairpool.client.loopback import Loopback, listening
 from fairpool.client.signing_in import NotSignedIn, challenge_of
 from fairpool.wire.signin import DevicePolled, DeviceView, SignedIn, SignInExchange, SignInOptions
@@ -21,6 +24,8 @@ BEGUN = DeviceView(verification_uri="https://id/device", user_code="AB-CD", hand
 
 class Server:
     """The calls that a sign-in makes, answered from a list."""
+
+    url = "https://gpus"
 
     def __init__(self, *polls: str) -> None:
         self.polls = list(polls)
@@ -83,8 +88,8 @@ def test_it_gives_up_when_the_code_is_over() -> None:
 
 @pytest.fixture
 def loopback() -> Iterator[Loopback]:
-    """A listener."""
-    with listening() as found:
+    """A listener that shows which code came."""
+    with listening(lambda answer: f"came: {answer.code}") as found:
         yield found
 
 
@@ -110,54 +115,118 @@ def test_only_the_answer_to_its_own_sign_in_is_heard(loopback: Loopback) -> None
     answers = calls(loopback, *wrong, f"/?code=mine&state={loopback.state}")
     assert [status for status, _ in answers] == [404, 404, 404, 404, 200]
     assert loopback.answer is not None and loopback.answer.code == "mine"
-    assert "mine" not in answers[-1][1]
+    assert answers[-1][1] == "came: mine"
 
 
 def test_the_first_answer_counts(loopback: Loopback) -> None:
-    loopback.hear(f"/?code=first&state={loopback.state}")
-    loopback.hear(f"/?code=second&state={loopback.state}")
+    assert loopback.hear(f"/?code=first&state={loopback.state}") is not None
+    assert loopback.hear(f"/?code=second&state={loopback.state}") is None
     assert loopback.answer is not None and loopback.answer.code == "first"
 
 
-def test_a_refusal_is_shown_as_text_and_never_as_a_page_of_the_sender(loopback: Loopback) -> None:
-    target = f"/?error=access_denied&error_description=%3Cscript%3Ealert(1)%3C/script%3E&state={loopback.state}"
-    ((status, page),) = calls(loopback, target)
-    assert status == 200
-    assert "<script>" not in page and "&lt;script&gt;" in page
-
-
 def test_nobody_who_comes_is_not_waited_for_for_ever(loopback: Loopback) -> None:
-    assert loopback.wait(0.01) is None
+    assert loopback.wait(0.01) is False
+
+
+def test_whoever_calls_and_goes_away_leaves_no_trace_on_the_terminal(
+    loopback: Loopback, capfd: pytest.CaptureFixture[str]
+) -> None:
+    at_once = struct.pack("ii", 1, 0)  # a connection that is cut off, not ended
+
+    def call() -> None:
+        with socket.create_connection(("127.0.0.1", loopback.port)) as rude:
+            rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+            rude.sendall(b"GET / HTTP/1.1\r\n")
+        urllib3.request("GET", f"http://127.0.0.1:{loopback.port}/?code=c&state={loopback.state}", retries=False)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    assert loopback.wait(20)
+    caller.join()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_it_listens_on_this_machine_only(loopback: Loopback) -> None:
     assert loopback._server.server_address[0] == "127.0.0.1"
 
 
-def test_a_browser_that_brings_a_code_ends_in_a_token() -> None:
-    server, shown = Server(), []
+class Visit:
+    """A browser that goes where it is sent, brings that to the listener, and keeps the page that it sees there."""
 
-    def browse(url: str) -> None:
-        shown.append(url)
-        said = dict(part.split("=") for part in url.partition("?")[2].split("&"))
-        target = f"http://127.0.0.1:{said['port']}/?code=c&state={said['state']}"
-        threading.Thread(target=lambda: urllib3.request("GET", target, retries=False)).start()
+    def __init__(self, brings: str) -> None:
+        self.begun = self.page = ""
+        self._brings = brings
+        self._thread = threading.Thread(target=self._go)
 
+    def __call__(self, url: str) -> None:
+        self.begun = url
+        self._thread.start()
+
+    def _go(self) -> None:
+        said = dict(part.split("=") for part in self.begun.partition("?")[2].split("&"))
+        target = f"http://127.0.0.1:{said['port']}/?{self._brings}&state={said['state']}"
+        answer = urllib3.request("GET", target, retries=False)
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.status == 200
+        self.page = answer.data.decode()
+
+    def sees(self) -> str:
+        self._thread.join()
+        return self.page
+
+
+def in_browser(server: Server, visit: Visit) -> SignedIn:
     options = SignInOptions(browser_url="https://gpus/api/v1/sign-in/begin")
-    done = signing_in.in_browser(cast("Client", server), options, name="laptop", show=browse)
-    assert done == DONE
-    assert shown[0].startswith("https://gpus/api/v1/sign-in/begin?port=")
-    assert challenge_of(server.exchanged[0].verifier) in shown[0]
+    return signing_in.in_browser(cast("Client", server), options, name="laptop", show=visit)
+
+
+def test_a_browser_that_brings_a_code_ends_in_a_token_and_sees_who_it_is_for() -> None:
+    server, visit = Server(), Visit("code=c")
+    assert in_browser(server, visit) == DONE
+    assert visit.begun.startswith("https://gpus/api/v1/sign-in/begin?port=")
+    assert challenge_of(server.exchanged[0].verifier) in visit.begun
+    page = visit.sees()
+    for told in ("You are signed in", "https://gpus<", "user:ada", "member", "default"):
+        assert told in page
+    assert DONE.token not in page
 
 
 def test_a_browser_that_brings_a_refusal_ends_with_its_words() -> None:
-    def browse(url: str) -> None:
-        said = dict(part.split("=") for part in url.partition("?")[2].split("&"))
-        target = f"http://127.0.0.1:{said['port']}/?error=access_denied&error_description=no+way&state={said['state']}"
-        threading.Thread(target=lambda: urllib3.request("GET", target, retries=False)).start()
+    visit = Visit("error=access_denied&error_description=no+way")
+    with pytest.raises(NotSignedIn, match="no way"):
+        in_browser(Server(), visit)
+    assert "You are not signed in" in visit.sees() and "<p>No way.</p>" in visit.page
+    assert "<code>fairpool login</code> begins again" in visit.page
 
-    with pytest.raises(NotSignedIn, match="not signed in: no way"):
-        signing_in.in_browser(cast("Client", Server()), SignInOptions(browser_url="https://x"), name="", show=browse)
+
+def test_a_refusal_is_shown_as_text_and_never_as_a_page_of_the_sender() -> None:
+    visit = Visit("error=access_denied&error_description=%3Cscript%3Ealert(1)%3C/script%3E")
+    with pytest.raises(NotSignedIn):
+        in_browser(Server(), visit)
+    assert "<script>" not in visit.sees() and "&lt;script&gt;" in visit.page
+
+
+def test_a_browser_is_not_told_of_a_sign_in_when_the_server_then_refuses_the_code() -> None:
+    class Refusing(Server):
+        def exchange_sign_in(self, body: SignInExchange) -> SignedIn:
+            raise ClientError("user 'ada' is somebody else", hint="ask an administrator")
+
+    visit = Visit("code=c")
+    with pytest.raises(ClientError, match="somebody else"):
+        in_browser(Refusing(), visit)
+    assert "You are not signed in" in visit.sees() and "<p>Ask an administrator.</p>" in visit.page
+    assert "somebody else" in visit.page
+
+
+def test_what_goes_wrong_here_is_not_hidden_and_the_browser_is_told_that_it_did() -> None:
+    class Broken(Server):
+        def exchange_sign_in(self, body: SignInExchange) -> SignedIn:
+            raise ValueError("a bug")
+
+    visit = Visit("code=c")
+    with pytest.raises(ValueError, match="a bug"):
+        in_browser(Broken(), visit)
+    assert "The program that waited for you failed." in visit.sees() and "a bug" not in visit.page
 
 
 def test_the_name_of_a_machine_may_name_a_token(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from fairpool.server.oidc.errors import ProviderDown, SignInError, SignInFailed
 from fairpool.server.oidc.settings import SIGN_IN_S
 from fairpool.server.outgoing import moment
 from fairpool.server.problems import Refused
+from fairpool.wire import sign_in_page
 from fairpool.wire.problems import Slug
 from fairpool.wire.routes import ROUTES
 from fairpool.wire.signin import (
@@ -44,12 +44,6 @@ _MAX_STATE: Final = 200
 
 _SECRETIVE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 """For answers that carry a code or a token: nobody keeps them, and no other site hears of them."""
-
-_PAGE: Final = (
-    "<!doctype html><html lang=en><meta charset=utf-8><title>Fairpool</title>"
-    "<body style='font-family:sans-serif;margin:4em auto;max-width:32em'><h1>You are not signed in</h1>"
-    "<p>{text}.</p><p>Begin again with <code>fairpool login</code>.</p></body></html>"
-)
 
 
 def _set_up(call: Call) -> SignIns:
@@ -152,12 +146,8 @@ def _told(error: SignInError | AppError) -> str:
 
 
 def _page(text: str) -> Response:
-    return Response(
-        _PAGE.format(text=html.escape(text)),
-        status_code=400,
-        headers={**_SECRETIVE, "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"},
-        media_type="text/html",
-    )
+    page = sign_in_page.not_signed_in(text)
+    return Response(page, status_code=400, headers=dict(sign_in_page.HEADERS), media_type="text/html")
 
 
 # ---- device ----------------------------------------------------------------------------------------------------------
