@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
@@ -82,17 +81,15 @@ class Browser:
         return self._driver.find_element(By.CSS_SELECTOR, selector).value_of_css_property(name)
 
     def complaints(self) -> list[str]:
-        """What it wrote to its console since the last look, such as a policy that forbids what the page asks for."""
-        return [str(entry["message"]) for entry in self._driver.get_log("browser")]
+        """What it wrote to its console of this page, such as that a policy forbids what the page asks for; that the
+        page itself came with a status of failure is none."""
+        said = [str(entry["message"]) for entry in self._driver.get_log("browser")]
+        return [text for text in said if self.url in text and not text.startswith(f"{self.url} - Failed to load")]
 
     def prefers(self, scheme: str) -> None:
         """From now on the person prefers ``light`` or ``dark`` pages."""
         features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
-
-    def picture(self, path: Path) -> None:
-        """Save what is to be seen."""
-        self._driver.save_screenshot(str(path))
 
     def _visible(self, selector: str, text: str) -> WebElement | None:
         found = self._driver.find_elements(By.CSS_SELECTOR, selector)

@@ -61,10 +61,11 @@ install() {
 		printf '#!/bin/sh\nexit 101\n' >"$policy"
 		chmod +x "$policy"
 	fi
-	# Glewlwyd's package fails where an image leaves out documentation: its own sample is a part of that.
+	# Glewlwyd's package would set up a database for a provider of the machine's own, or fail where it may not. And where
+	# an image leaves out documentation, it misses a sample that is among it.
+	echo 'glewlwyd glewlwyd/config_type select No configuration' | debconf-set-selections
 	# shellcheck disable=SC2086
-	apt-get install --yes --no-install-recommends \
-		-o Dpkg::Options::=--path-include=/usr/share/doc/glewlwyd/glewlwyd.conf.sample.gz $1
+	apt-get install --yes --no-install-recommends -o 'Dpkg::Options::=--path-include=/usr/share/doc/glewlwyd*' $1
 	case "$1" in
 	*glewlwyd*) update-rc.d glewlwyd disable ;; # nor when the machine starts
 	esac

@@ -25,7 +25,10 @@ app = create_app(
         "SERVER_NAME": f"127.0.0.1:{port}",
         "PREFERRED_URL_SCHEME": "http",
         "CANAILLE": {"DATABASE": "memory", "JAVASCRIPT": False},
-        "CANAILLE_OIDC": {"ACTIVE_JWKS": [RSAKey.generate_key(2048, auto_kid=True).as_dict(private=True)]},
+        "CANAILLE_OIDC": {
+            "ACTIVE_JWKS": [RSAKey.generate_key(2048, auto_kid=True).as_dict(private=True)],
+            "TRUSTED_DOMAINS": [],  # people are asked for consent, as they are for a client elsewhere
+        },
     }
 )
 with app.app_context(), Backend.instance.session():

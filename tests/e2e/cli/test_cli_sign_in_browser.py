@@ -16,6 +16,8 @@ from tests.e2e.cli.conftest import Machine
 from tests.integration.serving import Caller
 from tests.oidc.glewlwyd import PASSWORD, Glewlwyd, glewlwyd
 from tests.oidc.installation import comes_back_to, free_port, signing_people_in
+from tests.oidc.real_provider import PASSWORD as CANAILLES
+from tests.oidc.real_provider import USER, canaille
 
 GROUPS = {"teams": "ml-vision=vision", "roles": "platform=operator", "allowed_groups": "ml-vision,platform"}
 """What the administrator says of the provider's groups."""
@@ -85,6 +87,18 @@ def signs_in(opened: Browser, user: str) -> None:
     opened.press("button", "Continue")
 
 
+def looks_well(opened: Browser) -> None:
+    """The page is drawn as it is meant, in light and in dark, and the browser has nothing to complain of."""
+    shades = []
+    for scheme in ("light", "dark"):
+        opened.prefers(scheme)
+        shades.append((opened.style("main", "background-color"), opened.style("main", "color")))
+    opened.prefers("light")
+    assert shades[0] != shades[1]
+    assert opened.style("h1", "display") == "flex", "its style is in force"
+    assert opened.complaints() == []
+
+
 def test_somebody_signs_in_at_the_providers_pages_and_sees_who_they_are_in_browser_and_terminal(
     office: Office, laptop: Machine
 ) -> None:
@@ -95,6 +109,7 @@ def test_somebody_signs_in_at_the_providers_pages_and_sees_who_they_are_in_brows
     office.browser.sees("h1", "You are signed in")
     for name in (office.owner.url, "user:ada", "member", "vision", "default"):
         office.browser.sees("dd", name)
+    looks_well(office.browser)
     assert "user:ada, role member, teams vision" in ended(started, 0)
     who = laptop.json("whoami")
     assert (who["subject"], who["role"], who["teams"]) == ("user:ada", "member", ["vision"])
@@ -112,8 +127,8 @@ def test_a_code_from_a_terminal_is_typed_into_the_providers_page_and_the_termina
     office.browser.press("button", "OK")
     signs_in(office.browser, "grace")
     office.browser.sees("p,div,h4", "Authorization complete")
-    assert "user:grace, role operator, teams vision" in ended(started, 0)
-    assert laptop.json("whoami")["token_name"] == "node-7"
+    said = ended(started, 0)
+    assert "user:grace, role operator, teams vision" in said and "token node-7" in said
 
 
 def test_a_code_of_somebody_who_may_not_come_in_is_refused_in_the_terminal(office: Office, laptop: Machine) -> None:
@@ -123,4 +138,45 @@ def test_a_code_of_somebody_who_may_not_come_in_is_refused_in_the_terminal(offic
     signs_in(office.browser, "eve")
     said = ended(started, 4)
     assert "only members of 'ml-vision', 'platform' may sign in here" in said and "'visitors'" in said
-    assert laptop("whoami").code == 4
+    assert not (laptop.folder / "config" / "fairpool" / "credentials.json").exists()
+
+
+def test_a_code_that_nobody_enters_in_time_ends_the_wait(tmp_path: Path, laptop: Machine) -> None:
+    port = free_port()
+    with (
+        glewlwyd(free_port(), comes_back_to(port), code_s=2) as hasty,
+        signing_people_in(tmp_path / "server", hasty.issuer, port) as owner,
+    ):
+        started = laptop.start("login", owner.url, "--device")
+        assert told(started, r"open (\S+) on any device").startswith(hasty.issuer)
+        said = ended(started, 4)
+    assert "time to sign in is over" in said or "not entered in time" in said
+    assert "fairpool login begins again" in said
+
+
+@pytest.mark.timeout(400)  # the provider's environment may have to be made first
+def test_whoever_declines_at_the_providers_page_is_told_so_in_browser_and_terminal(
+    tmp_path: Path, chromium: Browser
+) -> None:
+    port = free_port()
+    laptop = Machine(tmp_path / "laptop")
+    laptop.folder.mkdir()
+    with (
+        canaille(free_port(), comes_back_to(port)) as issuer,
+        signing_people_in(tmp_path / "server", issuer, port, scopes="openid profile email groups") as owner,
+    ):
+        started = laptop.start("login", owner.url, "--no-browser")
+        chromium.open(told(started, r"(http://\S+)"))
+        for field, text in (("login", USER), ("password", CANAILLES)):
+            chromium.type(f"input[name={field}]", text)
+            chromium.press("form button[type=submit]")
+        chromium.press("#deny")
+        chromium.sees("h1", "You are not signed in")
+        chromium.sees("p", "declined to sign in")
+        chromium.sees("code", "fairpool login")
+        looks_well(chromium)
+        assert "declined to sign in" in ended(started, 4)
+        chromium.open(f"{comes_back_to(port)}?state=of-nobody&code=x")
+        chromium.sees("p", "The state of this sign-in is not one that this server gave out.")
+        looks_well(chromium)
+    laptop.close()
