@@ -20,7 +20,7 @@ from fairpool.core.ids import SECOND, Instant
 Result = TypeVar("Result")
 
 GATHER_S = 0.002
-"""How long a round waits for as many calls as the last one had."""
+"""How long a round waits for as many calls as the last one answered, besides those that came meanwhile."""
 
 MAX_WAITING = 20_000
 """Commands that may wait for the next round; more are refused, so that memory and waiting times stay bounded."""
@@ -41,6 +41,7 @@ class SchedulerLoop:
         self._opening = tuple(opening)
         self._opened: int | None = None  # the leadership whose opening is done
         self._waiting: deque[Work[Any]] = deque()
+        self._wanted = 1  # how many must wait for the scheduler's thread to be woken
         self._condition = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="fairpool-scheduler", daemon=True)
@@ -102,22 +103,24 @@ class SchedulerLoop:
                 work.future.set_exception(Overloaded(f"{len(self._waiting)} calls are waiting: ask again in a moment"))
             else:
                 self._waiting.append(work)
-                self._condition.notify()
+                if len(self._waiting) >= self._wanted:
+                    self._condition.notify()
         return work.future
 
     def _run(self) -> None:
-        last = 0
+        answered = 0
         while True:
             with self._condition:
+                expected = answered + len(self._waiting)
                 while not self._waiting and not self._stopping:
                     timeout_s = self._idle_s()
                     if timeout_s <= 0 or not self._condition.wait(timeout_s):
                         break
                 if self._stopping and not self._waiting:
                     return
-                self._gather(last)
-                last = len(self._waiting)
+                self._gather(min(expected, MAX_BATCH))
                 batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
+            answered = len(batch)
             self._scheduler.cycle(batch)
             self._open()
 
@@ -134,8 +137,10 @@ class SchedulerLoop:
 
     def _gather(self, expected: int) -> None:
         """Those who were answered in the last round are about to call again: a round costs hardly more for them all."""
-        if 0 < len(self._waiting) < expected:
-            self._condition.wait_for(lambda: len(self._waiting) >= expected or self._stopping, GATHER_S)
+        if 0 < len(self._waiting) < expected and not self._stopping:
+            self._wanted = expected
+            self._condition.wait(GATHER_S)
+            self._wanted = 1
 
     def _idle_s(self) -> float:
         wake_at = self._scheduler.wake_at

@@ -44,13 +44,26 @@ def create_app(services: Services, endpoints: Mapping[str, Endpoint] = ENDPOINTS
     )
 
 
-def _router(services: Services, endpoints: Mapping[str, Endpoint]) -> Router:
+def _router(services: Services, endpoints: Mapping[str, Endpoint]) -> ASGIApp:
     by_path: dict[str, dict[str, str]] = {}
     # What is called most is looked for first: the router tries one path after the other.
     for name in sorted(endpoints, key=lambda name: not name.startswith(("request_", "lease_"))):
         by_path.setdefault(ROUTES[name].template, {})[ROUTES[name].method] = name
     paths = [PathRoute(path, _ByMethod(path, names, services, endpoints)) for path, names in by_path.items()]
-    return Router(paths, redirect_slashes=False, default=_NoRoute(tuple(by_path)))
+    router = Router(paths, redirect_slashes=False, default=_NoRoute(tuple(by_path)))
+    return _Paths({path.path: path.app for path in paths if not path.param_convertors}, router)
+
+
+class _Paths:
+    """Finds the path. plain: those that name no object, which need no comparing with one pattern after the other."""
+
+    def __init__(self, plain: Mapping[str, ASGIApp], others: ASGIApp) -> None:
+        self._plain = plain
+        self._others = others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = self._plain.get(scope["path"]) if scope["type"] == "http" else None
+        await (found or self._others)(scope, receive, send)
 
 
 class _ByMethod:

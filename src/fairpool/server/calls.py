@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
@@ -18,7 +19,7 @@ from fairpool.app.authz import Principal, Reach, Right
 from fairpool.app.rights import right_of_caller
 from fairpool.core.ids import SECOND, Instant
 from fairpool.server.identities import in_workspace
-from fairpool.server.passage import BEGAN, WAITED
+from fairpool.server.passage import BEGAN, WAITED, header
 from fairpool.server.problems import Refused
 from fairpool.server.sent_bodies import SentBody
 from fairpool.wire.model import NUL
@@ -38,6 +39,8 @@ MAX_WAIT_S = 60.0
 
 MAX_KEY_LENGTH = 200  # of an idempotency key; a UUID has 36
 _NUL = rb"\u0000"
+_NO_QUERY = QueryParams()
+_WORKSPACE = WORKSPACE_HEADER.lower().encode()
 _ETAG = re.compile(r'\s*(?:W/)?"(\d{1,18})"\s*')
 
 
@@ -56,6 +59,7 @@ class Call:
         body_limit: int,
     ) -> None:
         self._request = Request(scope, receive)
+        self._query = self._request.query_params if scope.get("query_string") else _NO_QUERY
         self._body = SentBody(self._request, limit=body_limit, lane=services.large_bodies)
         self.services = services
         self.workspace = workspace
@@ -84,7 +88,7 @@ class Call:
     async def reach_now(self) -> Reach:
         """As `reach`, for a call that lasts: its token may have been revoked meanwhile, its owner have another role or
         be in other teams. Raises Refused."""
-        authorization = self._request.headers.get("authorization", "").encode("latin-1")
+        authorization = (header(self.scope, b"authorization") or "").encode("latin-1")
         principal = in_workspace(await self.services.identities.of(authorization), self.workspace_named)
         name = next(name for name, route in ROUTES.items() if route is self.route)
         right = right_of_caller(name, principal)
@@ -95,7 +99,7 @@ class Call:
     @property
     def workspace_named(self) -> str | None:
         """The workspace that the caller names; None for their own."""
-        return self._request.headers.get(WORKSPACE_HEADER)
+        return header(self.scope, _WORKSPACE)
 
     @property
     def source(self) -> str:
@@ -113,7 +117,7 @@ class Call:
 
     def check_query(self) -> None:
         """Refuse query parameters that this route does not take, or takes once and got twice."""
-        given = self._request.query_params
+        given = self._query
         for name in given:
             if name not in self.route.query:
                 if self.route.open_query:
@@ -133,11 +137,11 @@ class Call:
 
     def text(self, name: str) -> str | None:
         """A query parameter as text, or None where it is not given."""
-        return self._request.query_params.get(name)
+        return self._query.get(name)
 
     def texts(self, name: str) -> list[str]:
         """All values of a query parameter that may be given several times."""
-        return self._request.query_params.getlist(name)
+        return self._query.getlist(name)
 
     def flag(self, name: str) -> bool:
         """A query parameter as yes or no."""
@@ -204,7 +208,7 @@ class Call:
     @property
     def last_event_id(self) -> int | None:
         """The id of the last event that the caller saw, by header or by `after`."""
-        value = self._request.headers.get("last-event-id")
+        value = header(self.scope, b"last-event-id")
         if value is None:
             return self.whole("after", low=0, high=10**18)
         if not re.fullmatch(r"\d{1,18}", value.strip(), re.ASCII):
@@ -214,7 +218,7 @@ class Call:
     @property
     def expected_version(self) -> int | None:
         """The version that ``If-Match`` names, or None where any will do."""
-        value = self._request.headers.get("if-match")
+        value = header(self.scope, b"if-match")
         if value is None or value.strip() == "*":
             return None
         match = _ETAG.fullmatch(value)
@@ -226,7 +230,7 @@ class Call:
     @property
     def idempotency_key(self) -> str | None:
         """The ``Idempotency-Key`` of a creation."""
-        value = self._request.headers.get("idempotency-key")
+        value = header(self.scope, b"idempotency-key")
         if value is not None and not 1 <= len(value) <= MAX_KEY_LENGTH:
             possible = f"1 to {MAX_KEY_LENGTH} characters"
             raise invalid("Idempotency-Key", f"it has {len(value)} characters", value=value, possible=possible)
@@ -234,7 +238,7 @@ class Call:
 
     def field_of(self, ref: str) -> str:
         """Where the caller named `ref`, in the body or the query; "" for nowhere, or in the path."""
-        asked = [name for name, value in self._request.query_params.multi_items() if value == ref]
+        asked = [name for name, value in self._query.multi_items() if value == ref]
         return next(_places(self._sent, ref), None) or (asked[0] if asked else "")
 
     async def body(self, model: type[Model], *, optional: bool = False) -> Model:

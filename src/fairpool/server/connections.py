@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from fairpool.server.passage import WHOLE
+
 HEAD_S: Final = 20.0
 """From the first letter of a call to the end of its head; also from connecting to the first call."""
 
@@ -30,6 +32,7 @@ class Connection(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
+        self._in_head = False
         self._head_bytes = 0
         self._misused = False
         self._patience: asyncio.TimerHandle | None = None
@@ -48,31 +51,44 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A call begins."""
         super().on_message_begin()
-        self._head_bytes = 0
+        self._in_head, self._head_bytes = True, 0
         self._end_of_waiting()
-        self._begin_to_wait()
 
     def on_url(self, url: bytes) -> None:
         """A part of the address."""
-        self._count(url)
+        self._head_bytes += len(url)
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse()
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header."""
-        self._count(name, value)
+        self._head_bytes += len(name) + len(value)
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse()
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head of a call is there."""
+        self._in_head = False
         self._end_of_waiting()
         if len(self.pipeline) >= MAX_AHEAD:
             self._end_with_this_call()
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        """All of a call is there."""
+        super().on_message_complete()
+        self.scope[WHOLE] = True  # type: ignore[typeddict-unknown-key]
+
     def data_received(self, data: bytes) -> None:
         """See uvicorn's."""
-        if not self._misused:
-            super().data_received(data)
+        if self._misused:
+            return
+        super().data_received(data)
+        # Most heads come whole, and need no waiting for.
+        if self._in_head and self._patience is None:
+            self._begin_to_wait()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -82,11 +98,6 @@ class Connection(HttpToolsProtocol):
         """What cannot be read is told so, unless its sender has lost the right to an answer."""
         if not self._misused:
             super().send_400_response(msg)
-
-    def _count(self, *parts: bytes) -> None:
-        self._head_bytes += sum(map(len, parts))
-        if self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse()
 
     def _refuse(self) -> None:
         self._misused = True

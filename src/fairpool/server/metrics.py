@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -30,6 +30,8 @@ their counts stay until the server restarts."""
 # When a series began is of no use here, and would be told once more for each.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
+Series = TypeVar("Series", Counter, Histogram)
+
 Sample = tuple[tuple[str, ...], float]
 """A gauge's label values, in its family's order, and its value."""
 
@@ -47,7 +49,7 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         self._counters: dict[str, Counter] = {}
         self._histograms: dict[str, Histogram] = {}
-        self._seen: dict[str, set[tuple[str, ...]]] = {}
+        self._known: dict[str, dict[tuple[str, ...], Counter | Histogram]] = {name: {} for name in FAMILIES}
         for family in FAMILIES.values():
             if family.kind == "counter":
                 self._counters[family.name] = Counter(family.name, family.help, family.labels, registry=self._registry)
@@ -58,29 +60,31 @@ class Metrics:
 
     def add(self, name: str, *labels: str, by: float = 1) -> None:
         """Count something. From any thread."""
-        counter = self._counters[name]
-        (counter.labels(*self._bounded(name, labels)) if labels else counter).inc(by)
+        self._series(self._counters, name, labels).inc(by)
 
     def observe(self, name: str, value: float, *labels: str) -> None:
         """Put a value into a histogram. From any thread."""
-        histogram = self._histograms[name]
-        (histogram.labels(*self._bounded(name, labels)) if labels else histogram).observe(value)
+        self._series(self._histograms, name, labels).observe(value)
 
-    def _bounded(self, name: str, labels: tuple[str, ...]) -> tuple[str, ...]:
-        seen = self._seen.setdefault(name, set())
-        if labels in seen:
-            return labels
-        if len(seen) >= MAX_SERIES:
-            return ("other",) * len(labels)
-        seen.add(labels)
-        return labels
+    def _series(self, families: Mapping[str, Series], name: str, labels: tuple[str, ...]) -> Series:
+        """What counts under these labels. It is kept: finding it takes longer than counting."""
+        if not labels:
+            return families[name]
+        known = self._known[name]
+        found = known.get(labels)
+        if found is not None:
+            return cast("Series", found)
+        if len(known) >= MAX_SERIES:
+            return families[name].labels(*("other",) * len(labels))
+        series = known[labels] = families[name].labels(*labels)
+        return series
 
     def forget(self, workspace: str) -> None:
         """Nothing of that workspace has been counted: it goes, and another one may have its name. From any thread."""
-        for name, seen in list(self._seen.items()):
+        for name, known in self._known.items():
             at = FAMILIES[name].labels.index("workspace") if "workspace" in FAMILIES[name].labels else None
-            for labels in [labels for labels in tuple(seen) if at is not None and labels[at] == workspace]:
-                seen.discard(labels)
+            for labels in [labels for labels in tuple(known) if at is not None and labels[at] == workspace]:
+                known.pop(labels, None)
                 with suppress(KeyError):  # it was about to be counted
                     (self._counters.get(name) or self._histograms[name]).remove(*labels)
 

@@ -16,6 +16,18 @@ WAITED: Final = "fairpool.waited_s"
 """In the scope of a call: how long it has waited because its caller asked it to, in seconds."""
 
 
+WHOLE: Final = "fairpool.whole"
+"""In the scope of a call: set once all of it has arrived, so that reading its body waits for nothing."""
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """What the header of that name, in small letters, says first; None where it is not there."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value, "latin-1")
+    return None
+
+
 class Passage:
     """One call on its way: its id, and when and how its answer began."""
 

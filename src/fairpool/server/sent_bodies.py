@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
+from fairpool.server.passage import WHOLE, header
 from fairpool.server.problems import Refused
 from fairpool.wire.problems import Slug
 from fairpool.wire.reading import quoted
@@ -40,6 +41,8 @@ class SentBody:
 
     async def whole(self) -> bytes:
         """The body as it came; read once. Raises Refused for one that is too large, or takes too long."""
+        if self._read is None and self._request.scope.get(WHOLE):
+            self._read = await self._received()
         if self._read is None:
             try:
                 async with asyncio.timeout(BODY_S):
@@ -77,35 +80,29 @@ class SentBody:
             ) from None
 
     def _check_media(self) -> None:
-        headers = self._request.headers
-        kind, _, rest = headers.get("content-type", "application/json").lower().partition(";")
-        charset = re.search(r'charset="?([^";\s]*)', rest)
-        if kind.strip() not in ("application/json", "application/merge-patch+json"):
-            told = f"a body of type {quoted(kind.strip())} is not read here"
-        elif charset is not None and charset[1] not in ("utf-8", "utf8", "us-ascii"):
-            told = f"a body in {quoted(charset[1])} is not read here"
-        elif headers.get("content-encoding", "identity").lower() != "identity":
-            told = f"a body that is packed with {quoted(headers['content-encoding'])} is not read here"
-        else:
-            return
-        guidance = "send JSON in UTF-8, not packed, with 'Content-Type: application/json'"
-        raise Refused(Slug.MEDIA, told, guidance=guidance)
+        scope = self._request.scope
+        packing = header(scope, b"content-encoding") or "identity"
+        told = _unreadable((header(scope, b"content-type") or "application/json").lower())
+        if not told and packing.lower() != "identity":
+            told = f"a body that is packed with {quoted(packing)} is not read here"
+        if told:
+            guidance = "send JSON in UTF-8, not packed, with 'Content-Type: application/json'"
+            raise Refused(Slug.MEDIA, told, guidance=guidance)
 
     async def _received(self) -> bytes:
         limit = self._limit
-        declared = self._request.headers.get("content-length", "")
+        declared = header(self._request.scope, b"content-length") or ""
         size = int(declared) if declared.isdigit() and len(declared) < 16 else 0
         parts: list[bytes] = []
-        seen = 0
-        try:
-            async for chunk in self._request.stream():
-                seen += len(chunk)
-                if max(seen, size) <= limit:
-                    parts.append(chunk)
-                elif seen > _DRAINED_BYTES:
-                    break
-        except ClientDisconnect:
-            raise Refused(Slug.MALFORMED, "the body ended early") from None
+        seen, more = 0, True
+        while more and (seen <= limit or seen <= _DRAINED_BYTES):
+            message = await self._request.receive()
+            if message["type"] == "http.disconnect":
+                raise Refused(Slug.MALFORMED, "the body ended early")
+            chunk, more = message.get("body", b""), message.get("more_body", False)
+            seen += len(chunk)
+            if max(seen, size) <= limit:
+                parts.append(chunk)
         if max(seen, size) > limit:
             raise Refused(
                 Slug.TOO_LARGE,
@@ -114,6 +111,19 @@ class SentBody:
                 numbers={"limit": limit, "size": max(seen, size)},
             )
         return b"".join(parts)
+
+
+def _unreadable(kind: str) -> str:
+    """Why a body of that ``Content-Type`` is not read; "" where it is."""
+    if kind == "application/json":
+        return ""
+    media, _, rest = kind.partition(";")
+    charset = re.search(r'charset="?([^";\s]*)', rest)
+    if media.strip() not in ("application/json", "application/merge-patch+json"):
+        return f"a body of type {quoted(media.strip())} is not read here"
+    if charset is not None and charset[1] not in ("utf-8", "utf8", "us-ascii"):
+        return f"a body in {quoted(charset[1])} is not read here"
+    return ""
 
 
 def _parsed(data: bytes, make: Callable[[object], Found]) -> tuple[object, Found]:

@@ -33,7 +33,7 @@ from fairpool.store import migrating, schema, sqlite_files
 from fairpool.store.constraints import violated
 from fairpool.store.databases import Found, Settle, Turn, settled
 from fairpool.store.sqlite_files import corrupt
-from fairpool.store.statements import Statements
+from fairpool.store.statements import Statement, Statements, driver
 
 BUSY_TIMEOUT_S: Final = 10.0
 _READERS: Final = 16
@@ -51,9 +51,12 @@ ALWAYS_CHECKED_BYTES: Final = 16 * 2**20
 
 _DIALECT: Final = SQLiteDialect_pysqlite(paramstyle="qmark")
 _NUMBERED: Final = (schema.requests, schema.history, schema.runs, schema.steps)
-_TURN: Final = select(
-    select(schema.leaders.c.token).where(schema.leaders.c.name == bindparam("leader")).scalar_subquery().label("token"),
-    *(select(func.max(table.c.seq)).scalar_subquery().label(table.name) for table in _NUMBERED),
+_TURN: Final = Statement(
+    select(
+        select(schema.leaders.c.token).where(schema.leaders.c.name == bindparam("leader")).scalar_subquery(),
+        *(select(func.max(table.c.seq)).scalar_subquery() for table in _NUMBERED),
+    ),
+    _DIALECT,
 )
 
 
@@ -96,8 +99,9 @@ class SqliteDatabase:
 
     def take_turn(self, connection: Connection, leader: str, settle: Settle) -> Turn:
         """See `databases.Database`. The transaction began by taking the one write lock that there is."""
-        row = connection.execute(_TURN, {"leader": leader}).one()
-        return Turn(**{name: value or 0 for name, value in row._asdict().items()})
+        row = driver(connection).execute(_TURN.text, _TURN.parameters({"leader": leader})).fetchone()
+        token, requests, history, runs, steps = (value or 0 for value in row)
+        return Turn(token=token, requests=requests, history=history, runs=runs, steps=steps)
 
     def together(self, connection: Connection) -> AbstractContextManager[Settle]:
         """See `databases.Database`. There is no way to go, and each statement is done when it returns."""
@@ -193,7 +197,7 @@ def writer(path: Path) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        driver(connection).execute("BEGIN IMMEDIATE")
 
     return engine
 

@@ -6,11 +6,13 @@ texts that every driver takes.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Dialect, Executable, Table, bindparam, delete, update
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from fairpool.store.databases import Rows, Touched
@@ -29,13 +31,14 @@ class Statement:
         """One row as this driver takes it."""
         return row if self._names is None else tuple([row[name] for name in self._names])
 
-    def run(self, connection: Connection, rows: Rows) -> int:
-        """Run it for each row. Returns how many rows of the table it touched."""
-        return connection.exec_driver_sql(self.text, [self.parameters(row) for row in rows]).rowcount
+
+def driver(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection: a statement costs a tenth there, and a round runs half a dozen."""
+    return cast("sqlite3.Connection", connection.connection.driver_connection)
 
 
 class Statements:
-    """See `databases.TableWriter`. Statements are made when they are first needed."""
+    """See `databases.TableWriter`: of a table in SQLite. Statements are made when they are first needed."""
 
     def __init__(self, table: Table, dialect: Dialect) -> None:
         self._table = table
@@ -91,7 +94,11 @@ class Statements:
         key = (*name, "", *rows[0])
         if key not in self._made:
             self._made[key] = Statement(make(rows[0]), self._dialect)
-        touched = self._made[key].run(connection, rows)
+        statement = self._made[key]
+        try:
+            touched = driver(connection).executemany(statement.text, map(statement.parameters, rows)).rowcount
+        except sqlite3.Error as error:
+            raise DBAPIError(statement.text, None, error) from error  # which statement it was says what was violated
         return lambda: touched
 
 

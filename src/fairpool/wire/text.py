@@ -41,8 +41,10 @@ def loads(data: bytes | str) -> object:
         raise MalformedText("not UTF-8", line=line, column=error.start - before.rfind(b"\n")) from None
     if not text or text.isspace():
         raise MalformedText("there is nothing: JSON is expected")
+    if text.startswith("\ufeff"):
+        raise MalformedText("it begins with a byte order mark, which JSON does not have")
     try:
-        value: object = json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
+        value: object = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise MalformedText(error.msg, line=error.lineno, column=error.colno) from None
     except (RecursionError, ValueError):
@@ -61,6 +63,9 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) != len(pairs):
         raise _Odd("a key twice")
     return found
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
 
 
 def _check_whole(text: str, value: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -285,3 +286,28 @@ def test_a_round_waits_for_as_many_calls_as_the_last_one_had_and_a_stop_waits_fo
     last = loop.do("alice", submit(ask()))
     loop.stop()
     assert last.result(timeout=30).status is Status.ALLOCATED
+
+
+def test_those_who_came_meanwhile_and_those_who_were_answered_make_up_the_next_round(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "GATHER_S", 3600)
+    loop = SchedulerLoop(office.scheduler, office.clock)
+    loop.start()
+    under_way, go_on = threading.Event(), threading.Event()
+
+    def slow(transaction: Transaction) -> Callable[[], None]:
+        under_way.set()
+        assert go_on.wait(30)
+        return lambda: None
+
+    answered = loop.do("alice", slow)
+    assert under_way.wait(30)
+    came_meanwhile = loop.do("bob", submit(ask()))
+    commits = len(office.store.batches)
+    go_on.set()
+    answered.result(timeout=30)
+    again = loop.do("alice", submit(ask()))
+    assert [future.result(timeout=30).status for future in (came_meanwhile, again)] == [Status.ALLOCATED] * 2
+    assert len(office.store.batches) == commits + 1
+    loop.stop()

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from fairpool.server import connections
 from fairpool.server.connections import MAX_AHEAD, MAX_HEAD_BYTES, Connection
+from fairpool.server.passage import WHOLE
 from tests.waiting import wait_until
 
 CALL = b"GET /quick HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -24,9 +25,11 @@ class App:
 
     def __init__(self) -> None:
         self.paths: list[str] = []
+        self.whole: list[bool] = []
         self.go_on = threading.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.whole.append(scope.get(WHOLE, False))
         self.paths.append(scope["path"])
         if scope["path"] == "/slow":
             await asyncio.to_thread(self.go_on.wait, 20)
@@ -114,6 +117,30 @@ def test_a_head_that_does_not_come_to_an_end_is_not_waited_for(app: App, monkeyp
         assert told(port, b"GET / HTTP/1.1\r\nHost: x\r\n") == b""
         assert told(port) == b""
     assert app.paths == []
+
+
+def test_the_head_of_a_later_call_is_not_waited_for_either(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_S", 0.2)
+    with served(app) as port:
+        assert told(port, CALL, b"GET / HTTP/1.1\r\nHo").count(b"200 OK") == 1
+        assert told(port, CALL + b"GET / HTTP/1.1\r\nHo").count(b"200 OK") == 1
+
+
+def test_a_call_says_whether_all_of_it_has_come(app: App) -> None:
+    head = b"POST /%d HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+
+    async def in_two_parts(port: int) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head % 2)
+        await writer.drain()
+        await asyncio.to_thread(wait_until, lambda: "/2" in app.paths, what="the head")
+        writer.write(b"{}")
+        writer.close()
+
+    with served(app) as port:
+        assert told(port, head % 1 + b"{}").endswith(b"ok")
+        asyncio.run(in_two_parts(port))
+    assert app.whole == [True, False]
 
 
 def test_a_call_that_takes_long_is_not_cut_off_by_the_time_for_its_head(

@@ -100,6 +100,11 @@ def test_text_that_is_not_json_is_refused_with_line_and_column(text: bytes, line
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
+def test_a_byte_order_mark_is_refused_by_name() -> None:
+    with pytest.raises(MalformedText, match="begins with a byte order mark"):
+        loads(b"\xef\xbb\xbf{}")
+
+
 def test_whole_characters_beyond_the_basic_plane_are_read() -> None:
     assert loads(b'{"a": "\\ud83d\\ude00 \\\\ud800"}') == {"a": "\U0001f600 \\ud800"}
 
