@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -63,9 +63,10 @@ class NoGlewlwyd(RuntimeError):
 
 
 class Glewlwyd:
-    """A running one. url: its address."""
+    """A running one. url: its address. issuer: how its tokens name it."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, database: Path) -> None:
+        self._database = database
         self.url = f"http://127.0.0.1:{port}"
         self.issuer = f"{self.url}/api/oidc"
         self._http = httpx2.Client(base_url=f"{self.url}/api", trust_env=False)
@@ -77,10 +78,10 @@ class Glewlwyd:
         except httpx2.TransportError:
             return False
 
-    def set_up(self, redirect_uri: str, code_s: int) -> None:
-        """The protocol, and the server that people want to sign in at. code_s: how long a terminal's code counts."""
+    def set_up(self, redirect_uri: str) -> None:
+        """The protocol, and the server that people want to sign in at."""
         self._post("/auth/", **ADMINISTRATOR)
-        self._post("/mod/plugin/", module="oidc", name="oidc", enabled=True, parameters=_protocol(self.issuer, code_s))
+        self._post("/mod/plugin/", module="oidc", name="oidc", enabled=True, parameters=_protocol(self.issuer))
         for scope in SCOPES[1:]:
             self._post("/scope/", name=scope, display_name=scope, password_required=True, scheme={})
         self._post(
@@ -100,9 +101,21 @@ class Glewlwyd:
         said = {"username": login, "name": name, "email": f"{login}@example.org", "groups": list(groups)}
         self._post("/user/", password=PASSWORD, scope=list(SCOPES), enabled=True, **said)
 
+    def expire_codes(self) -> None:
+        """The time of every code that a terminal shows is over."""
+        self._change("UPDATE gpo_device_authorization SET gpoda_expires_at = 1")
+
+    def withdraw_codes(self) -> None:
+        """It knows of no code any more that a terminal shows."""
+        self._change("DELETE FROM gpo_device_authorization")
+
     def close(self) -> None:
         """Close the connections to it."""
         self._http.close()
+
+    def _change(self, statement: str) -> None:
+        with closing(sqlite3.connect(self._database)) as database, database:
+            assert database.execute(statement).rowcount > 0
 
     def _post(self, path: str, **said: Any) -> None:
         answer = self._http.post(path, json=said)
@@ -110,7 +123,7 @@ class Glewlwyd:
 
 
 @contextmanager
-def glewlwyd(port: int, redirect_uri: str, *, code_s: int = 600) -> Iterator[Glewlwyd]:
+def glewlwyd(port: int, redirect_uri: str) -> Iterator[Glewlwyd]:
     """One on that port for the block, which knows this server by that address."""
     program = shutil.which("glewlwyd")
     if program is None:
@@ -119,11 +132,11 @@ def glewlwyd(port: int, redirect_uri: str, *, code_s: int = 600) -> Iterator[Gle
         folder = Path(name)
         _prepare(folder, port)
         process = subprocess.Popen([program, "--config-file", str(folder / "configuration")], cwd=folder)
-        found = Glewlwyd(port)
+        found = Glewlwyd(port, folder / "database")
         try:
             wait_until(lambda: found.answers() or process.poll() is not None, what="Glewlwyd to listen")
             assert process.poll() is None, (folder / "log").read_text("utf-8")
-            found.set_up(redirect_uri, code_s)
+            found.set_up(redirect_uri)
             yield found
         finally:
             found.close()
@@ -133,19 +146,17 @@ def glewlwyd(port: int, redirect_uri: str, *, code_s: int = 600) -> Iterator[Gle
 
 def _prepare(folder: Path, port: int) -> None:
     """Its database, with a list of groups for each user, its pages and its configuration."""
-    database = sqlite3.connect(folder / "database")
-    database.executescript(SCHEMA.read_text("utf-8"))
     groups = '{"multiple": true, "read": true, "write": true}'
     fields = "json_set(gumi_parameters, '$.data-format.groups', json(?))"
-    database.execute(f"UPDATE g_user_module_instance SET gumi_parameters = {fields}", [groups])
-    database.commit()
-    database.close()
+    with closing(sqlite3.connect(folder / "database")) as database, database:
+        database.executescript(SCHEMA.read_text("utf-8"))
+        database.execute(f"UPDATE g_user_module_instance SET gumi_parameters = {fields}", [groups])
     shutil.copytree(PAGES / "webapp", folder / "pages", ignore=shutil.ignore_patterns("config.json"))
     shutil.copy(PAGES / "templates" / "config.json", folder / "pages")
     (folder / "configuration").write_text(CONFIGURATION.substitute(port=port, folder=folder), "utf-8")
 
 
-def _protocol(issuer: str, code_s: int) -> Mapping[str, Any]:
+def _protocol(issuer: str) -> Mapping[str, Any]:
     key = RSAKey.generate_key(2048)
     always = {"type": "string", "mandatory": True, "on-demand": False, "scope": []}
     flows = ("client", "token", "implicit", "password", "none", "refresh", "id-token")
@@ -162,7 +173,7 @@ def _protocol(issuer: str, code_s: int) -> Mapping[str, Any]:
         **{f"auth-type-{flow}-enabled": False for flow in flows},
         "auth-type-code-enabled": True,
         "auth-type-device-enabled": True,
-        "device-authorization-expiration": code_s,
+        "device-authorization-expiration": 600,
         "device-authorization-interval": 1,
         "pkce-allowed": True,
         "pkce-required": True,

@@ -34,7 +34,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.25rem;
   padding: 1rem 0; border-block: 1px solid var(--line); }
 dt { color: var(--dim); }
 dd { margin: 0; overflow-wrap: anywhere; }
-code { padding: .1rem .35rem; border-radius: .3rem; background: var(--code);
+code { padding: .1rem .35rem; border-radius: .3rem; background: var(--code); white-space: nowrap;
   font: .9em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 """
 _GOOD: Final = '<circle cx="12" cy="12" r="10"/><path d="m7.5 12.5 3 3 6-6.5"/>'

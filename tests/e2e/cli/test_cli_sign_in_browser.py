@@ -141,17 +141,17 @@ def test_a_code_of_somebody_who_may_not_come_in_is_refused_in_the_terminal(offic
     assert not (laptop.folder / "config" / "fairpool" / "credentials.json").exists()
 
 
-def test_a_code_that_nobody_enters_in_time_ends_the_wait(tmp_path: Path, laptop: Machine) -> None:
-    port = free_port()
-    with (
-        glewlwyd(free_port(), comes_back_to(port), code_s=2) as hasty,
-        signing_people_in(tmp_path / "server", hasty.issuer, port) as owner,
-    ):
-        started = laptop.start("login", owner.url, "--device")
-        assert told(started, r"open (\S+) on any device").startswith(hasty.issuer)
-        said = ended(started, 4)
-    assert "time to sign in is over" in said or "not entered in time" in said
-    assert "fairpool login begins again" in said
+@pytest.mark.parametrize(
+    ("ends", "words"), [("expire", "time to sign in is over"), ("withdraw", "declined to sign in")]
+)
+def test_a_code_that_the_provider_takes_back_ends_the_wait(
+    office: Office, laptop: Machine, ends: str, words: str
+) -> None:
+    started = laptop.start("login", "--device")
+    assert told(started, r"open (\S+) on any device").startswith(office.provider.issuer)
+    getattr(office.provider, f"{ends}_codes")()
+    said = ended(started, 4)
+    assert words in said and "fairpool login begins again" in said
 
 
 @pytest.mark.timeout(400)  # the provider's environment may have to be made first
