@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 from cryptography.fernet import Fernet
 
 from fairpool.cli import main
+from fairpool.wire.manifests import schemas
 from fairpool.wire.manifests.kinds import KINDS
 from tests.documents import FULL
 from tests.e2e.cli.conftest import Done, Machine
@@ -106,8 +108,12 @@ def test_a_kind_comes_through_files_in_any_order_whole_or_not_at_all(kind: str, 
     for text in printed.values():
         again = typed("apply", "-f", "-", stdin=text)
         assert (again.code, again.out) == (0, "no changes; 1 unchanged\n"), (text, again)
-    whole = typed("diff", "-f", "-", stdin=typed.ok(kind, "list", "-o", "yaml"))
+    every = typed.ok(kind, "list", "-o", "yaml")
+    whole = typed("diff", "-f", "-", stdin=every)
     assert (whole.code, whole.out) == (0, ""), "a list of all of them can be applied, too"
+    editor = jsonschema_rs.validator_for(schemas.any_kind())
+    for text in (printed["yaml"], every):
+        assert list(editor.iter_errors(yaml.safe_load(text))) == [], "and an editor finds nothing wrong with it"
     another = {"priority": 4} if kind == "policy" else {"description": "another"}
     changed = {**json.loads(printed["json"]), **another}
     assert typed("diff", "-f", "-", stdin=json.dumps(changed)).code == 1, "a difference would be seen"

@@ -445,14 +445,18 @@ def test_the_actions_are_the_words_of_the_api() -> None:
 
 def test_the_example_repository_of_rules_can_be_applied_and_is_what_editors_take() -> None:
     import jsonschema_rs
+    import yaml
 
     from fairpool.wire.manifests import schemas
     from fairpool.wire.manifests.files import read_files
 
-    files = read_files([str(Path(__file__).parents[3] / "examples" / "rules" / "rules")])
+    folder = Path(__file__).parents[3] / "examples" / "rules" / "rules"
+    files = read_files([str(folder)])
     documents = [cast("Data", plain(written.placed.value)) for written in files]
     office = empty()
     apply(office, *documents)
     assert plan(office, *documents).pending == ()
     validator = jsonschema_rs.validator_for(schemas.any_kind())
     assert [document for document in documents if not validator.is_valid(document)] == []
+    parts = [(path.name, part) for path in sorted(folder.iterdir()) for part in yaml.safe_load_all(path.read_text())]
+    assert [name for name, part in parts if not validator.is_valid(part)] == [], "as an editor sees the file"

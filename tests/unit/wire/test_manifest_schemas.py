@@ -32,6 +32,19 @@ def test_the_schema_for_any_kind_takes_each_by_its_own_rules() -> None:
     assert accepts(schemas.ANY_KIND, {"kind": "step_operator", "name": "k8s"})
 
 
+def test_the_schema_for_any_kind_takes_a_list_of_documents_as_files_do() -> None:
+    assert accepts(schemas.ANY_KIND, list(FULL.values()))
+    assert accepts(schemas.ANY_KIND, [])
+    assert not accepts(schemas.ANY_KIND, [FULL["pool"], {**FULL["policy"], "reservd": 1}])
+    assert not accepts(schemas.ANY_KIND, [[FULL["pool"]]])
+    assert not accepts(schemas.ANY_KIND, [{"name": "x"}])
+
+
+def test_a_document_without_a_kind_is_one_mistake_to_an_editor() -> None:
+    found = jsonschema_rs.validator_for(schemas.any_kind()).iter_errors({"name": "x"})
+    assert [error.message for error in found] == ['"kind" is a required property']
+
+
 def test_what_the_server_shows_besides_is_no_mistake_to_an_editor() -> None:
     assert accepts("policy", {**FULL["policy"], "id": "x", "version": 2, "used": {"gpu": 1}})
 

@@ -201,7 +201,7 @@ def _without_own(data: Mapping[str, object], body: type[BaseModel], view: type[B
     for key, value in data.items():
         if key in view.model_fields and key not in body.model_fields and key != "kind":
             continue
-        said, seen = _model_of_parts(body, key), _model_of_parts(view, key)
+        said, seen = model_of_parts(body, key), model_of_parts(view, key)
         if isinstance(value, list) and said is not None and seen is not None:
             found[key] = [_without_own(part, said, seen) if isinstance(part, dict) else part for part in value]
         else:
@@ -209,7 +209,7 @@ def _without_own(data: Mapping[str, object], body: type[BaseModel], view: type[B
     return found
 
 
-def _model_of_parts(model: type[BaseModel], name: str) -> type[BaseModel] | None:
+def model_of_parts(model: type[BaseModel], name: str) -> type[BaseModel] | None:
     """The model of which a field is a list."""
     field = model.model_fields.get(name)
     inner = get_args(field.annotation) if field is not None else ()

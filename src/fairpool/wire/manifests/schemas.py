@@ -7,13 +7,13 @@ from typing import Final
 
 from pydantic import BaseModel, JsonValue
 
-from fairpool.wire.manifests.kinds import COMPONENT_KINDS, KINDS, DocumentKind
+from fairpool.wire.manifests.kinds import COMPONENT_KINDS, KINDS, model_of_parts
 
 Schema = dict[str, JsonValue]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 ANY_KIND: Final = "document"
-"""Name of the schema that takes a document of whatever kind."""
+"""Name of the schema that takes a document of whatever kind, or a list of them."""
 
 _RULE = re.compile(r"\s*\(S\d+\w?(?:, S\d+\w?)*\)")
 _MEANING = re.compile(r"^(?P<names>[a-z_]+(?:, [a-z_]+)*): (?P<text>.+)$", re.DOTALL)
@@ -32,13 +32,13 @@ def schema(kind: str) -> Schema:
         if isinstance(inner, dict) and model is not None:
             _explain(inner, model)
     _explain(made, known.body)
-    _allow_own(made, known)
+    _allow_own(made, known.body, known.view, definitions)
     title = f"Fairpool {kind}"
     return {"$schema": DIALECT, "$id": f"urn:fairpool:schema:{kind}", **made, "title": title}
 
 
 def any_kind() -> Schema:
-    """The schema of a document of whatever kind: for files that hold several."""
+    """The schema of files that hold any kinds: of a document of whatever kind, and of a list of such documents."""
     definitions: Schema = {}
     branches: list[JsonValue] = []
     for kind in KINDS:
@@ -47,16 +47,24 @@ def any_kind() -> Schema:
         assert isinstance(inner, dict)
         definitions |= inner
         definitions[kind] = {key: value for key, value in whole.items() if key not in ("$schema", "$id")}
-        branches.append({"if": {"properties": {"kind": _words(kind)}}, "then": {"$ref": f"#/$defs/{kind}"}})
+        said: Schema = {"properties": {"kind": _words(kind)}, "required": ["kind"]}
+        branches.append({"if": said, "then": {"$ref": f"#/$defs/{kind}"}})
     words = [word for kind in KINDS for word in _spelled(kind)]
-    return {
-        "$schema": DIALECT,
-        "$id": f"urn:fairpool:schema:{ANY_KIND}",
+    definitions[ANY_KIND] = {
         "title": "Fairpool document",
         "type": "object",
         "properties": {"kind": {"enum": list(words)}},
         "required": ["kind"],
         "allOf": branches,
+    }
+    one: Schema = {"$ref": f"#/$defs/{ANY_KIND}"}
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:fairpool:schema:{ANY_KIND}",
+        "title": "Fairpool documents",
+        "if": {"type": "array"},
+        "then": {"items": one},
+        "else": one,
         "$defs": definitions,
     }
 
@@ -95,12 +103,16 @@ def _explain(schema: Schema, model: type[BaseModel]) -> None:
                 field["description"] = found["text"]
 
 
-def _allow_own(schema: Schema, known: DocumentKind) -> None:
-    """What the server shows of an object besides is no mistake in a document."""
+def _allow_own(schema: Schema, body: type[BaseModel], view: type[BaseModel], definitions: Schema) -> None:
+    """What the server shows of an object besides is no mistake in a document; nor is it in one of its parts."""
     properties = schema["properties"]
     assert isinstance(properties, dict)
-    for name in known.view.model_fields:
+    for name in view.model_fields:
         properties.setdefault(name, dict(_OWN))
+        said, seen = model_of_parts(body, name), model_of_parts(view, name)
+        part = definitions.get(said.__name__) if said is not None else None
+        if said is not None and seen is not None and isinstance(part, dict):
+            _allow_own(part, said, seen, definitions)
 
 
 def _models(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
