@@ -254,6 +254,9 @@ def test_the_plan_says_who_would_be_evicted_rejected_and_started_and_does_none_o
         "7 gpu is asked for, the limit of team:blue on pool p is 6",
     )
     assert [office.status(one.id) for one in (*lent, waits, big)] == ["allocated"] * 8 + ["queued"] * 2
+    withdrawn = attempt(office, {"kind": "policy", "pool": "p", "subject": "team:blue"}, delete=True)
+    (cancelled,) = [effect.requests for effect in withdrawn.effects if effect.outcome == "cancelled"]
+    assert [(one.name, one.why) for one in cancelled] == [("big", "the policy of team:blue on pool p is no more")]
     more = attempt(office, {"kind": "pool", "name": "p", "capacity": {"gpu": 11}})
     assert [(effect.outcome, [one.name for one in effect.requests]) for effect in more.effects] == [
         ("starts", ["train"])
@@ -366,6 +369,27 @@ def test_every_field_of_every_kind_is_kept_changed_and_told(kind: str) -> None:
     apply(office, FULL[kind])
     (changed,) = [known for known in office.ask(lambda memory, now: declaring.known(memory)) if _is(known, kind)]
     assert changed.body == wanted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_history_of_a_change_names_what_has_changed_alone(kind: str) -> None:
+    others = [document for name, document in FULL.items() if name != kind]
+    bare: Data = {name: value for name, value in FULL[kind].items() if body_requires(kind, name)}
+    office = empty()
+    apply(office, *others, bare)
+    (made,) = [one for one in office.ask(lambda memory, now: memory.all(Kind(kind))) if one.name == named(kind)]
+    assert office.history(made.id) == ["created"]
+    for field in set(FULL[kind]) - set(bare) - {"description"}:
+        apply(office, {**bare, field: FULL[kind][field]})
+        assert "description" not in office.history(made.id)[-1]
+        apply(office, bare)
+    if "description" in FULL[kind]:
+        apply(office, {**bare, "description": "another"})
+        assert office.history(made.id)[-1] == "description changed"
+
+
+def named(kind: str) -> str:
+    return read_document(FULL[kind]).name
 
 
 def _is(known: Any, kind: str) -> bool:

@@ -164,7 +164,7 @@ def _affected(record: RequestRecord, memory: Memory, names: Names, cause: str) -
 
 def _why(record: RequestRecord, memory: Memory, names: Names, cause: str) -> str:
     state = record.state
-    if state.status is Status.REJECTED and state.reasons:
+    if state.status in (Status.REJECTED, Status.CANCELLED) and state.reasons:
         return "; ".join(reason(fact, names) for fact in state.reasons)
     eviction = state.grant.eviction if state.grant is not None else None
     if eviction is not None and eviction.cause is not None:

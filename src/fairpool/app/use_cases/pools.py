@@ -9,10 +9,11 @@ from typing import Final
 from fairpool.app import schedules
 from fairpool.app.errors import InUse, NotFound
 from fairpool.app.memory import Memory
-from fairpool.app.records import Declared, Document, Json, Kind
+from fairpool.app.records import Declared, Json, Kind
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import webhooks
 from fairpool.app.use_cases.declaring import changed, check_free, check_known, check_version, created, deleted, nearest
+from fairpool.app.use_cases.people import described, note_of
 from fairpool.app.use_cases.policies import shown as shown_policy
 from fairpool.app.use_cases.profiles import follow_pool
 from fairpool.app.use_cases.windows import check_ahead
@@ -71,7 +72,7 @@ def create(tx: Transaction, pool: Pool, *, description: str = "", dry_run: bool 
     _check_labels((), pool)
     check_known(tx.memory, Kind.COMPONENT, sorted(pool.components))
     pool = replace(pool, id=PoolId(tx.ids.new(Kind.POOL)))
-    note: Document = {"description": description} if description else {}
+    note = note_of(description)
     if dry_run:
         trial = Declared(
             kind=Kind.POOL, id=pool.id, name=pool.name, spec=pool, created_at=tx.now, updated_at=tx.now, note=note
@@ -96,7 +97,7 @@ def update(
     _check_labels(old.spec.nodes, pool)
     _check_reservations(tx, pool)
     check_known(tx.memory, Kind.COMPONENT, sorted(change.components or ()))
-    note = old.note if change.description is None else {**old.note, "description": change.description}
+    note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, spec=pool, name=pool.name, note=note)
     renames = _renames(tx.memory, old.name, pool.name) if renamed else Renames()

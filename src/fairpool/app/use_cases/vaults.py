@@ -18,6 +18,7 @@ from fairpool.app.ports import Sealer
 from fairpool.app.records import Declared, Document, Json, Kind, RequestRecord
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_version, created, deleted
+from fairpool.app.use_cases.people import described, note_of
 from fairpool.app.use_cases.requests import get as get_request
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import check_name
@@ -106,7 +107,7 @@ def create(tx: Transaction, team: str, change: VaultChange, sealer: Sealer, *, d
         kind=Kind.VAULT, id=vault_id, name=name, spec={}, created_at=tx.now, updated_at=tx.now
     )
     spec = _applied(empty, replace(change, whole=True), sealer)
-    note: Document = {"description": change.description} if change.description else {}
+    note = note_of(change.description)
     if dry_run:
         return lambda: replace(empty, spec=spec, note=note)
     record = created(tx, Kind.VAULT, vault_id, name, spec, note=note, shown=shown(spec))
@@ -126,7 +127,7 @@ def update(
     old = tx.memory.document(Kind.VAULT, ref)
     check_version(old, version)
     spec = _applied(old, change, sealer)
-    note = old.note if change.description is None else {**old.note, "description": change.description}
+    note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, spec=spec, note=note)
     before, after = shown(old.spec), shown(spec)

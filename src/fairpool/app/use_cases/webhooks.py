@@ -17,6 +17,7 @@ from fairpool.app.ports import Sealer
 from fairpool.app.records import Declared, Document, Kind, WebhookCursor, cursors_of
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
+from fairpool.app.use_cases.people import described, note_of
 from fairpool.core.errors import InvalidInput
 from fairpool.core.ids import check_name
 from fairpool.core.requests import Status
@@ -105,7 +106,7 @@ def create(
     if len(tx.memory.all(Kind.WEBHOOK)) >= MAX_WEBHOOKS:
         raise InvalidInput(f"there are {MAX_WEBHOOKS} webhooks already", field="name", value=name)
     spec = _checked(tx.memory, {**_said(change), "secret": sealer.seal(secret)})
-    note: Document = {"description": change.description} if change.description else {}
+    note = note_of(change.description)
     if dry_run:
         trial: WebhookRecord = Declared(
             kind=Kind.WEBHOOK, id="", name=name, spec=spec, created_at=tx.now, updated_at=tx.now, note=note
@@ -125,7 +126,7 @@ def update(
     old = tx.memory.document(Kind.WEBHOOK, ref)
     check_version(old, version)
     spec = _checked(tx.memory, {**old.spec, **_said(change)})
-    note = old.note if change.description is None else {**old.note, "description": change.description}
+    note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, spec=spec, note=note)
     record = changed(tx, old, spec, note=note, before=shown(old.spec), after=shown(spec))
