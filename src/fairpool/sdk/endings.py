@@ -149,7 +149,8 @@ def why_lost(view: RequestView) -> str:
         case RequestStatus.EXPIRED:
             return "its lease lapsed: the server did not hear from this program for too long"
         case RequestStatus.CANCELLED:
-            return f"its request was cancelled{by}"
+            reasons = "; ".join(reason.message or reason.code for reason in view.reasons)
+            return f"its request was cancelled{by}" + (f": {reasons}" if reasons else "")
         case _:
             return f"its request was ended{by} ({view.status.value})"
 

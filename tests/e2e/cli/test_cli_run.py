@@ -73,6 +73,8 @@ def test_an_ask_that_can_never_run_is_rejected_with_its_own_code(pooled: Machine
     done = pooled("run", "--component", "research", "--gpus", "3", "--", "true")
     assert done.code == 6
     assert "3 gpu is asked for" in done.err
+    quiet = pooled("run", "-q", "--component", "research", "--gpus", "3", "--", "true")
+    assert (quiet.code, "rejected: 3 gpu is asked for" in quiet.err) == (6, True), "that is an error, however quiet"
     assert pooled("run", "--gpus", "1.5", "--", "true").code == 2
     assert pooled("run", "--memory", "16 gigs", "--", "true").code == 2
     assert pooled("run", "--pool", "nix", "--", "true").code == 3
@@ -181,6 +183,19 @@ def test_a_run_outlives_a_server_that_is_killed(pooled: Machine) -> None:
     running.send_signal(signal.SIGTERM)
     assert running.wait(30) == 0
     pooled.wait_for_statuses("released")
+
+
+def test_a_run_that_loses_its_right_while_it_waits_says_which_however_quiet(pooled: Machine) -> None:
+    holder = pooled.start("run", "--component", "prod", "--gpus", "2", "--", "sh", "-c", WAITS_FOR_TERM)
+    pooled.wait_for("started")
+    waiting = pooled.start("run", "-q", "--component", "research", "--gpus", "1", "--", "true")
+    pooled.wait_for_statuses("queued", "allocated")
+    pooled.ok("policy", "detach", "gpus", "research", "--yes")
+    _, err = waiting.communicate(timeout=90)
+    assert waiting.returncode == 1
+    assert err.startswith("fairpool: cancelled while it waited")
+    assert "the policy of component:research on pool gpus is no more" in err
+    assert holder.poll() is None
 
 
 def test_a_cancelled_run_is_stopped(pooled: Machine) -> None:

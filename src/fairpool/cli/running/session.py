@@ -180,11 +180,12 @@ class Session:
         told = "; ".join(reason.message or reason.code for reason in request.reasons)
         if request.status is RequestStatus.REJECTED:
             timed_out = any(reason.code == "WAIT_TIMEOUT" for reason in request.reasons)
-            self._voice.tell(f"rejected: {told}")
+            self._voice.fail(f"rejected: {told}")
             self._voice.tell(f"fairpool request explain {request.id} says more")
             return _Over(code=Exit.TIMED_OUT if timed_out else Exit.REJECTED, status=RunStatus.FAILED, error=told)
-        told = f"{request.status.value} while it waited" + (f", by {request.ended_by}" if request.ended_by else "")
-        self._voice.tell(told)
+        by = f", by {request.ended_by}" if request.ended_by else ""
+        told = f"{request.status.value} while it waited{by}" + (f": {told}" if told else "")
+        self._voice.fail(told)
         return _Over(code=Exit.FAILED, status=RunStatus.CANCELLED, error=told)
 
     # ---- running ----------------------------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ class Session:
         try:
             child = Child(self._order.command, environment)
         except CannotRun as error:
-            self._voice.tell(str(error))
+            self._voice.fail(str(error))
             return Ended(code=error.code, why=str(error))
         with suppress(ClientError):
             self._client.update_step(step, StepUpdate(status=RunStatus.RUNNING))
@@ -204,7 +205,7 @@ class Session:
         return Execution(
             child,
             self._happenings,
-            self._voice.tell,
+            self._voice.fail,
             request=request.id,
             environment=environment,
             on_abort=self._order.on_abort,
@@ -238,7 +239,7 @@ class Session:
             if seen.status is RequestStatus.QUEUED:
                 return self._client.cancel(request, reason="withdrawn by its owner")
             return self._client.release(request) if seen.status.holds else seen
-        self._voice.tell(f"request {request} could not be released; it ends when its lease lapses")
+        self._voice.fail(f"request {request} could not be released; it ends when its lease lapses")
         return None
 
 

@@ -19,8 +19,12 @@ class Voice:
     def tell(self, text: str) -> None:
         """A line."""
         if not self._quiet:
-            self.clear()
-            click.echo(f"fairpool: {text}", err=True)
+            self.fail(text)
+
+    def fail(self, text: str) -> None:
+        """A line about what went wrong, however quiet it is to be."""
+        self.clear()
+        click.echo(f"fairpool: {text}", err=True)
 
     def live(self, text: str) -> None:
         """A line that the next one takes the place of. On a terminal only."""
