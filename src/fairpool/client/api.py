@@ -132,13 +132,13 @@ class Client(PeopleCalls, WorkspaceCalls):
         """A policy goes."""
         return self.transport.raw("policy_delete", path={"id": ref}, query={"dry_run": dry_run})
 
-    def profiles(self) -> list[ProfileView]:
-        """All profiles."""
-        return list(self.pages("profile_list", ProfileView))
+    def profiles(self, *, at: str | None = None) -> list[ProfileView]:
+        """All profiles; with `at` as they were at that moment."""
+        return list(self.pages("profile_list", ProfileView, query={"at": at}))
 
-    def profile(self, ref: str) -> ProfileView:
-        """One profile."""
-        return self.transport.call("profile_get", ProfileView, path={"ref": ref})
+    def profile(self, ref: str, *, at: str | None = None) -> ProfileView:
+        """One profile; with `at` as it was at that moment."""
+        return self.transport.call("profile_get", ProfileView, path={"ref": ref}, query={"at": at})
 
     def create_profile(self, body: ProfileCreate, *, dry_run: bool = False) -> ProfileView:
         """A new profile."""

@@ -25,13 +25,13 @@ from fairpool.wire.people import (
 class PeopleCalls(Calls):
     """Who may use the server, and as whom."""
 
-    def users(self) -> list[UserView]:
-        """The users that the caller sees."""
-        return list(self.pages("user_list", UserView))
+    def users(self, *, at: str | None = None) -> list[UserView]:
+        """The users that the caller sees; with `at` as they were at that moment."""
+        return list(self.pages("user_list", UserView, query={"at": at}))
 
-    def user(self, ref: str) -> UserView:
-        """One user."""
-        return self.transport.call("user_get", UserView, path={"ref": ref})
+    def user(self, ref: str, *, at: str | None = None) -> UserView:
+        """One user; with `at` as it was at that moment."""
+        return self.transport.call("user_get", UserView, path={"ref": ref}, query={"at": at})
 
     def create_user(self, body: UserCreate) -> UserView:
         """A new user."""
@@ -45,13 +45,13 @@ class PeopleCalls(Calls):
         """A user goes; what goes along."""
         return self.transport.call("user_delete", UserDeletion, path={"ref": ref}, query={"dry_run": dry_run})
 
-    def teams(self) -> list[TeamView]:
-        """The teams that the caller sees."""
-        return list(self.pages("team_list", TeamView))
+    def teams(self, *, at: str | None = None) -> list[TeamView]:
+        """The teams that the caller sees; with `at` as they were at that moment."""
+        return list(self.pages("team_list", TeamView, query={"at": at}))
 
-    def team(self, ref: str) -> TeamView:
-        """One team."""
-        return self.transport.call("team_get", TeamView, path={"ref": ref})
+    def team(self, ref: str, *, at: str | None = None) -> TeamView:
+        """One team; with `at` as it was at that moment."""
+        return self.transport.call("team_get", TeamView, path={"ref": ref}, query={"at": at})
 
     def create_team(self, body: TeamCreate) -> TeamView:
         """A new team."""
@@ -73,13 +73,13 @@ class PeopleCalls(Calls):
         """A user is in a team no more."""
         return self.transport.call("team_member_remove", TeamView, path={"ref": ref, "user": user})
 
-    def service_accounts(self) -> list[ServiceAccountView]:
-        """The service accounts that the caller sees."""
-        return list(self.pages("service_account_list", ServiceAccountView))
+    def service_accounts(self, *, at: str | None = None) -> list[ServiceAccountView]:
+        """The service accounts that the caller sees; with `at` as they were at that moment."""
+        return list(self.pages("service_account_list", ServiceAccountView, query={"at": at}))
 
-    def service_account(self, ref: str) -> ServiceAccountView:
-        """One service account."""
-        return self.transport.call("service_account_get", ServiceAccountView, path={"ref": ref})
+    def service_account(self, ref: str, *, at: str | None = None) -> ServiceAccountView:
+        """One service account; with `at` as it was at that moment."""
+        return self.transport.call("service_account_get", ServiceAccountView, path={"ref": ref}, query={"at": at})
 
     def create_service_account(self, body: ServiceAccountCreate) -> ServiceAccountView:
         """A new service account."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from pydantic import BaseModel
 
 from fairpool.app.errors import Ambiguous, NotFound
 from fairpool.app.membership import names_in
@@ -18,6 +21,7 @@ from fairpool.server.bodies import description_of
 from fairpool.server.calls import Call
 from fairpool.server.deciding import asked
 from fairpool.server.outgoing import maybe_moment, moment
+from fairpool.wire.pages import Page
 from fairpool.wire.people import (
     ServiceAccountDeletion,
     ServiceAccountView,
@@ -28,6 +32,10 @@ from fairpool.wire.people import (
     UserView,
 )
 
+View = TypeVar("View", bound=BaseModel)
+Show = Callable[[Memory, Instant, Declared[Document]], View]
+"""How a user, a team or a service account is presented."""
+
 
 def may_see(call: Call, record: AnyDeclared) -> bool:
     """Whether a user, team or service account is within the caller's reach: all are, or they themselves and their
@@ -35,10 +43,12 @@ def may_see(call: Call, record: AnyDeclared) -> bool:
     return call.reach.covers("", [subject_of(record.kind, record.name)])
 
 
-async def found(call: Call, kind: Kind, ref: str) -> Declared[Document]:
-    """The user, team or service account that `ref` means. Raises NotFound for one that the caller may not see."""
+async def shown(call: Call, kind: Kind, view: Show[View]) -> View:
+    """The user, team or service account that the call names, now or at the moment of the past that the call names.
+    Raises NotFound for one that the caller may not see."""
+    ref = call.path["ref"]
 
-    def look(memory: Memory, now: Instant) -> Declared[Document]:
+    def look(memory: Memory, now: Instant) -> View:
         try:
             record = memory.document(kind, ref)
         except (NotFound, Ambiguous):
@@ -47,19 +57,20 @@ async def found(call: Call, kind: Kind, ref: str) -> Declared[Document]:
             raise NotFound(kind.value, ref) from None  # without the names that are like it
         if not may_see(call, record):
             raise NotFound(kind.value, ref)
-        return record
+        return view(memory, now, record)
 
     return await asked(call, look)
 
 
-async def listed(call: Call, kind: Kind) -> tuple[list[Declared[Document]], str | None]:
-    """A page of those that the caller may see, and the cursor of the next."""
+async def listed(call: Call, kind: Kind, view: Show[View]) -> Page[View]:
+    """A page of those that the caller may see, now or at the moment of the past that the call names."""
 
-    def look(memory: Memory, now: Instant) -> list[AnyDeclared]:
-        return [record for record in memory.all(kind) if may_see(call, record)]
+    def look(memory: Memory, now: Instant) -> Page[View]:
+        page = lookups.page_of([record for record in memory.all(kind) if may_see(call, record)], call)
+        items = [view(memory, now, cast("Declared[Document]", record)) for record in page.items]
+        return Page(items=items, next_cursor=lookups.next_cursor(page))
 
-    page = lookups.page_of(await asked(call, look), call)
-    return [cast("Declared[Document]", record) for record in page.items], lookups.next_cursor(page)
+    return await asked(call, look)
 
 
 def _common(record: Declared[Document]) -> dict[str, object]:

@@ -29,6 +29,34 @@ def test_who_changed_what_and_how_it_was_before(machine: Machine) -> None:
     assert (wrong.code, "possible: KIND/NAME" in wrong.err) == (2, True)
 
 
+def test_profiles_and_who_was_in_which_team_are_as_they_were_then(machine: Machine) -> None:
+    machine.ok("user", "create", "alice", "--role", "member")
+    machine.ok("team", "create", "red", "--member", "alice")
+    machine.ok("service-account", "create", "ci", "--team", "red")
+    machine.ok("pool", "create", "gpus", "--capacity", "gpu=8")
+    machine.ok("profile", "create", "half", "--demand", "gpu=0.5", "--pool", "gpus")
+    then = machine.json("history", "--object", "profile/half")[0]["at"]
+    machine.ok("profile", "update", "half", "--demand", "gpu=2")
+    machine.ok("user", "update", "alice", "--role", "operator")
+    machine.ok("service-account", "update", "ci", "--no-teams")
+    machine.ok("team", "remove", "red", "alice")
+    machine.ok("profile", "delete", "half", "--yes")
+    was = {
+        ("profile", "half", "demand"): "gpu 0.5",
+        ("user", "alice", "role"): "member",
+        ("user", "alice", "teams"): "red",
+        ("team", "red", "members"): "alice",
+        ("service-account", "ci", "teams"): "red",
+    }
+    for (kind, name, column), value in was.items():
+        listed = machine.ok(kind, "list", "--at", then, "-o", "csv", "--columns", column, "--no-headers")
+        assert listed == f"{value}\n", kind
+        described = machine.ok(kind, "describe", name, "--at", then)
+        assert any(line.split()[1:] == value.split() for line in described.splitlines()), kind
+    assert machine("profile", "describe", "half").code == 3
+    assert machine("team", "describe", "red", "--at", "2001-01-01").code == 3
+
+
 def test_following_goes_on_from_the_past_with_what_is_asked_for_and_nothing_else(machine: Machine) -> None:
     machine.ok("pool", "create", "gpus", "--capacity", "gpu=8")
     machine.ok("pool", "create", "other", "--capacity", "gpu=8")

@@ -107,7 +107,7 @@ def create(tx: Transaction, team: str, change: VaultChange, sealer: Sealer, *, d
         kind=Kind.VAULT, id=vault_id, name=name, spec={}, created_at=tx.now, updated_at=tx.now
     )
     spec = _applied(empty, replace(change, whole=True), sealer)
-    note = note_of(change.description)
+    note = note_of(change.description or "")
     if dry_run:
         return lambda: replace(empty, spec=spec, note=note)
     record = created(tx, Kind.VAULT, vault_id, name, spec, note=note, shown=shown(spec))

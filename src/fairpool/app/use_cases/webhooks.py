@@ -106,7 +106,7 @@ def create(
     if len(tx.memory.all(Kind.WEBHOOK)) >= MAX_WEBHOOKS:
         raise InvalidInput(f"there are {MAX_WEBHOOKS} webhooks already", field="name", value=name)
     spec = _checked(tx.memory, {**_said(change), "secret": sealer.seal(secret)})
-    note = note_of(change.description)
+    note = note_of(change.description or "")
     if dry_run:
         trial: WebhookRecord = Declared(
             kind=Kind.WEBHOOK, id="", name=name, spec=spec, created_at=tx.now, updated_at=tx.now, note=note

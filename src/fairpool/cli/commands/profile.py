@@ -9,7 +9,7 @@ import click
 from fairpool.cli import render
 from fairpool.cli.historyview import changed_fields
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import Duration, body, confirm, connected, data, dry_run, note, pairs, printed
+from fairpool.cli.options import Duration, body, confirm, connected, data, dry_run, note, pairs, past, printed
 from fairpool.cli.render import Column, Style
 
 if TYPE_CHECKING:
@@ -168,20 +168,22 @@ def _said(said: dict[str, object], before: ProfileDefaultsView, *, forget: bool 
 
 
 @profile.command("list")
+@past
 @printed
 @connected
-def list_(client: Client, style: Style) -> None:
+def list_(client: Client, at: str | None, style: Style) -> None:
     """List profiles."""
-    render.print_list(client.profiles(), COLUMNS, style)
+    render.print_list(client.profiles(at=at), COLUMNS, style)
 
 
 @profile.command("describe")
 @click.argument("profile")
+@past
 @printed
 @connected
-def describe(client: Client, profile: str, style: Style) -> None:
+def describe(client: Client, profile: str, at: str | None, style: Style) -> None:
     """Show one profile."""
-    found = client.profile(profile)
+    found = client.profile(profile, at=at)
     render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style)
 
 

@@ -10,7 +10,7 @@ from fairpool.cli import render
 from fairpool.cli.commands.user import ROLES
 from fairpool.cli.consequences import told
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, note, printed, replaced
+from fairpool.cli.options import body, confirm, connected, note, past, printed, replaced
 from fairpool.cli.render import Column, Style
 
 if TYPE_CHECKING:
@@ -50,20 +50,22 @@ def create(client: Client, teams: tuple[str, ...], style: Style, **said: str | N
 
 
 @service_account.command("list")
+@past
 @printed
 @connected
-def list_(client: Client, style: Style) -> None:
+def list_(client: Client, at: str | None, style: Style) -> None:
     """List service accounts."""
-    render.print_list(client.service_accounts(), COLUMNS, style)
+    render.print_list(client.service_accounts(at=at), COLUMNS, style)
 
 
 @service_account.command("describe")
 @click.argument("account")
+@past
 @printed
 @connected
-def describe(client: Client, account: str, style: Style) -> None:
+def describe(client: Client, account: str, at: str | None, style: Style) -> None:
     """Show one service account."""
-    found = client.service_account(account)
+    found = client.service_account(account, at=at)
     render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style)
 
 

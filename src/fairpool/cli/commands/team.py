@@ -9,7 +9,7 @@ import click
 from fairpool.cli import render
 from fairpool.cli.consequences import told
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, note, printed
+from fairpool.cli.options import body, confirm, connected, note, past, printed
 from fairpool.cli.render import Column, Style
 
 if TYPE_CHECKING:
@@ -49,20 +49,22 @@ def create(client: Client, members: tuple[str, ...], style: Style, **said: str |
 
 
 @team.command("list")
+@past
 @printed
 @connected
-def list_(client: Client, style: Style) -> None:
+def list_(client: Client, at: str | None, style: Style) -> None:
     """List teams."""
-    render.print_list(client.teams(), COLUMNS, style)
+    render.print_list(client.teams(at=at), COLUMNS, style)
 
 
 @team.command("describe")
 @click.argument("team")
+@past
 @printed
 @connected
-def describe(client: Client, team: str, style: Style) -> None:
+def describe(client: Client, team: str, at: str | None, style: Style) -> None:
     """Show one team."""
-    found = client.team(team)
+    found = client.team(team, at=at)
     render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style)
 
 

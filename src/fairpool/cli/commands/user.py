@@ -9,7 +9,7 @@ import click
 from fairpool.cli import render
 from fairpool.cli.consequences import told
 from fairpool.cli.lazy import NounGroup
-from fairpool.cli.options import body, confirm, connected, note, printed
+from fairpool.cli.options import body, confirm, connected, note, past, printed
 from fairpool.cli.render import Column, Style
 
 if TYPE_CHECKING:
@@ -53,20 +53,22 @@ def create(client: Client, style: Style, **said: str | None) -> None:
 
 
 @user.command("list")
+@past
 @printed
 @connected
-def list_(client: Client, style: Style) -> None:
+def list_(client: Client, at: str | None, style: Style) -> None:
     """List users."""
-    render.print_list(client.users(), COLUMNS, style)
+    render.print_list(client.users(at=at), COLUMNS, style)
 
 
 @user.command("describe")
 @click.argument("user")
+@past
 @printed
 @connected
-def describe(client: Client, user: str, style: Style) -> None:
+def describe(client: Client, user: str, at: str | None, style: Style) -> None:
     """Show one user."""
-    found = client.user(user)
+    found = client.user(user, at=at)
     render.print_one(found, [(column.name.capitalize(), column.show(found)) for column in COLUMNS], style)
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from fairpool.app.authz import Role
-from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
 from fairpool.app.use_cases import service_accounts
-from fairpool.core.ids import Instant
 from fairpool.server import incoming, people
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, created, decided
+from fairpool.server.deciding import created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.wire.pages import Page
 from fairpool.wire.people import (
@@ -23,12 +21,7 @@ from fairpool.wire.people import (
 
 
 async def _list(call: Call) -> Response:
-    records, cursor = await people.listed(call, Kind.SERVICE_ACCOUNT)
-
-    def show(memory: Memory, now: Instant) -> list[ServiceAccountView]:
-        return [people.account_view(memory, now, record) for record in records]
-
-    return present(Page[ServiceAccountView](items=await asked(call, show), next_cursor=cursor))
+    return present(await people.listed(call, Kind.SERVICE_ACCOUNT, people.account_view))
 
 
 async def _create(call: Call) -> Response:
@@ -46,8 +39,7 @@ async def _create(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    record = await people.found(call, Kind.SERVICE_ACCOUNT, call.path["ref"])
-    view = await asked(call, lambda memory, now: people.account_view(memory, now, record))
+    view = await people.shown(call, Kind.SERVICE_ACCOUNT, people.account_view)
     return present(view, version=view.version)
 
 

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
 from fairpool.app.use_cases import teams
-from fairpool.core.ids import Instant
 from fairpool.server import incoming, people
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, created, decided
+from fairpool.server.deciding import created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.wire.pages import Page
 from fairpool.wire.people import TeamCreate, TeamDeletion, TeamUpdate, TeamView
 
 
 async def _list(call: Call) -> Response:
-    records, cursor = await people.listed(call, Kind.TEAM)
-
-    def show(memory: Memory, now: Instant) -> list[TeamView]:
-        return [people.team_view(memory, now, record) for record in records]
-
-    return present(Page[TeamView](items=await asked(call, show), next_cursor=cursor))
+    return present(await people.listed(call, Kind.TEAM, people.team_view))
 
 
 async def _create(call: Call) -> Response:
@@ -40,8 +33,7 @@ async def _create(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    record = await people.found(call, Kind.TEAM, call.path["ref"])
-    view = await asked(call, lambda memory, now: people.team_view(memory, now, record))
+    view = await people.shown(call, Kind.TEAM, people.team_view)
     return present(view, version=view.version)
 
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from fairpool.app.authz import Role
-from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
 from fairpool.app.use_cases import users
-from fairpool.core.ids import Instant
 from fairpool.server import incoming, people
 from fairpool.server.calls import Call
-from fairpool.server.deciding import asked, created, decided
+from fairpool.server.deciding import created, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.wire.pages import Page
 from fairpool.wire.people import UserCreate, UserDeletion, UserUpdate, UserView
 
 
 async def _list(call: Call) -> Response:
-    records, cursor = await people.listed(call, Kind.USER)
-
-    def show(memory: Memory, now: Instant) -> list[UserView]:
-        return [people.user_view(memory, now, record) for record in records]
-
-    return present(Page[UserView](items=await asked(call, show), next_cursor=cursor))
+    return present(await people.listed(call, Kind.USER, people.user_view))
 
 
 async def _create(call: Call) -> Response:
@@ -47,8 +40,7 @@ async def _create(call: Call) -> Response:
 
 
 async def _get(call: Call) -> Response:
-    record = await people.found(call, Kind.USER, call.path["ref"])
-    view = await asked(call, lambda memory, now: people.user_view(memory, now, record))
+    view = await people.shown(call, Kind.USER, people.user_view)
     return present(view, version=view.version)
 
 
