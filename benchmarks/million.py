@@ -114,11 +114,17 @@ def _record(number: int, *, ended: bool) -> RequestRecord:
             name=f"train-{number % NAMES}",
             run=_run_id(number) if number % 10 == 0 else "",
             step="s" if number % 10 == 0 else "",
-            labels={"project": f"x{number % 50}"} if number % 10 == 1 else {},
+            labels=_labels(number),
         ),
         state=_ended(number, at) if ended else State(status=Status.QUEUED),
         lease=Lease(until=_FOR_EVER, length_s=3600),
     )
+
+
+def _labels(number: int) -> dict[str, str]:
+    """One that a few carry, of a few of those one besides that most carry."""
+    common = {} if number % 7 == 3 else {"env": "prod"}
+    return common | ({"project": f"x{number % 50}"} if number % 10 == 1 else {})
 
 
 def _ended(number: int, at: Instant) -> State:
@@ -205,5 +211,5 @@ _MULTIPLY: Final = (
     ),
     _again(schema.history, seq="{0} + again * %(base)s", object_id=_ID, run=_ID, at=_LATER),
     _again(schema.runs, seq="{0} + again * %(base)s / 10", id=_ID, created_at=_LATER),
-    _again(schema.labels, object_id=_ID),
+    _again(schema.labels, object_id=_ID, seq="{0} + again * %(base)s"),
 )

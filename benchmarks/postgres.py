@@ -54,6 +54,10 @@ REQUESTS: Final[Mapping[str, RequestQuery]] = {
     "view=live&label=project=x11": RequestQuery(statuses=_LIVE, labels={"project": "x11"}),
     "view=all&label=project=x11": RequestQuery(labels={"project": "x11"}),
     "view=all&label=project=none": RequestQuery(labels={"project": "none"}),
+    "view=live&label=env=prod": RequestQuery(statuses=_LIVE, labels={"env": "prod"}),
+    "view=all&label=env=prod": RequestQuery(labels={"env": "prod"}),
+    "view=all&label=env=prod&label=project=x11": RequestQuery(labels={"env": "prod", "project": "x11"}),
+    "view=all&label=env=prod&subject=team:t3": RequestQuery(labels={"env": "prod"}, subject="team:t3"),
 }
 """Each filter that the API has, with and without those that have ended, by how the API spells it."""
 

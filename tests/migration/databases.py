@@ -33,7 +33,7 @@ def write_rows_of_0001(url: str) -> None:
     tables = MetaData()
     with writer.begin() as connection:
         tables.reflect(connection)
-        for table, rows in rows_of_0001().items():
+        for table, rows in sorted(rows_of_0001().items(), key=lambda of: of[0] == "labels"):  # as that code did, last
             connection.execute(tables.tables[table].insert(), rows)
     writer.dispose()
 

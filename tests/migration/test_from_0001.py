@@ -98,6 +98,20 @@ def test_lists_and_history_show_what_was_there(upgraded: SqlStore) -> None:
     assert [step.id for step in read.runs.steps("run-1")] == ["step-1", "step-2"]
 
 
+def test_lists_by_a_label_show_what_was_there(upgraded: SqlStore) -> None:
+    assert by_labels(upgraded) == (["blue-waits", "waits"], ["waits"], ["run-1"])
+
+
+def by_labels(store: SqlStore) -> tuple[list[str], list[str], list[str]]:
+    """What carries some labels: requests, requests, runs."""
+    requests, runs = store.reader.requests, store.reader.runs
+    return (
+        sorted(one.id for one in requests.page(RequestQuery(labels={"x": "1"})).items),
+        [one.id for one in requests.page(RequestQuery(labels={"x": "1", "team": "red"})).items],
+        [one.id for one in runs.page(RunQuery(labels={"team": "red"})).items],
+    )
+
+
 def test_servers_of_the_old_version_read_the_same_as_before(old: str) -> None:
     before = answers_to_0001(old)
     assert len(before) > 50
@@ -113,4 +127,5 @@ def test_servers_of_the_old_version_can_still_write(empty: str) -> None:
     assert maintenance.check(empty).is_sound
     store = opening.open_store(empty)
     assert len(store.load().live) == 6
+    assert by_labels(store) == (["blue-waits", "waits"], ["waits"], ["run-1"])
     store.close()

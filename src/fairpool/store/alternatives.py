@@ -7,7 +7,7 @@ year) it reads everything. So each alternative gives its own newest hundred, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,9 @@ from sqlalchemy import (
     true,
     union_all,
 )
+
+from fairpool.store.labelled import Carrying, labelled
+from fairpool.store.paging import Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,48 +72,47 @@ class Either:
         return len(self.parts) == 1 and not (isinstance(self.parts[0], OneOf) and len(self.parts[0].values) > 1)
 
 
-Paged = Callable[[Select[Any], ColumnElement[int]], Select[Any]]
-"""Puts a selection in the order of that column, and cuts it off after a page."""
-
-
-Condition = ColumnElement[bool] | Either
+Condition = ColumnElement[bool] | Either | Carrying
 
 
 def whole(condition: Condition) -> ColumnElement[bool]:
     """A condition for a statement that is not split."""
-    return condition.condition if isinstance(condition, Either) else condition
+    return condition.condition if isinstance(condition, Either | Carrying) else condition
 
 
 def rows_of(
-    table: Table, always: Sequence[ColumnElement[bool]], conditions: Sequence[Condition], paged: Paged, *, merges: bool
+    table: Table, mine: ColumnElement[bool], conditions: Sequence[Condition], cut: Cut, *, merges: bool
 ) -> Select[Any]:
     """A page of a table's rows for which all of that holds, found by their ``seq``.
 
     merges: whether the database may be asked for alternatives apart. They are where there is nothing but one of several
     things that must hold: where more must, what is rare may be found by that.
     """
+    labels = [one for one in conditions if isinstance(one, Carrying)]
+    if labels:
+        others = [whole(one) for one in conditions if not isinstance(one, Carrying)]
+        return labelled(table, labels, mine, others, cut)
+    always = [mine, *cut.begins(table.c.seq)]
     only = conditions[0] if len(conditions) == 1 else None
     if merges and isinstance(only, Either) and not only.is_plain:
-        chosen = select(table).where(table.c.seq.in_(_numbers_of(only, table.c.seq, always, paged)))
+        chosen = select(table).where(table.c.seq.in_(_numbers_of(only, table.c.seq, always, cut)))
     else:
         chosen = select(table).where(*always, *map(whole, conditions))
-    return paged(chosen, table.c.seq)
+    return cut.of(chosen, table.c.seq)
 
 
-def _numbers_of(
-    either: Either, number: Column[int], always: Sequence[ColumnElement[bool]], paged: Paged
-) -> Select[Any]:
-    pages = (_page_of(part, number, always, paged) for part in either.parts)
+def _numbers_of(either: Either, number: Column[int], always: Sequence[ColumnElement[bool]], cut: Cut) -> Select[Any]:
+    pages = (_page_of(part, number, always, cut) for part in either.parts)
     found = union_all(*(select(page.subquery()) for page in pages)).subquery("found")
-    return paged(select(found.c.number).distinct(), found.c.number)
+    return cut.of(select(found.c.number).distinct(), found.c.number)
 
 
 def _page_of(
-    part: ColumnElement[bool] | OneOf, number: Column[int], always: Sequence[ColumnElement[bool]], paged: Paged
+    part: ColumnElement[bool] | OneOf, number: Column[int], always: Sequence[ColumnElement[bool]], cut: Cut
 ) -> Select[Any]:
     numbers = select(number.label("number")).where(*always)
     if not isinstance(part, OneOf):
-        return paged(numbers.where(part), number)
+        return cut.of(numbers.where(part), number)
     given = func.unnest(part.array).table_valued("value").render_derived()
-    each = paged(numbers.where(part.column == given.c.value), number).correlate(given).lateral()
+    each = cut.of(numbers.where(part.column == given.c.value), number).correlate(given).lateral()
     return select(each.c.number).select_from(given.join(each, true()))

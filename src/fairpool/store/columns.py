@@ -53,6 +53,11 @@ def added_text_column(name: str) -> Column[str]:
     return Column(name, Word, nullable=False, server_default="")
 
 
+def added_number_column(name: str) -> Column[int]:
+    """A whole number that came with a later schema; 0 in rows that code of the schema before wrote."""
+    return Column(name, BigInteger, nullable=False, server_default="0")
+
+
 def declared_columns() -> list[Column[str] | Column[int]]:
     """What every declared object has."""
     return [

@@ -6,19 +6,19 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, and_, exists, false, func, or_, select, text
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, exists, false, func, or_, select, text
 
 from fairpool.app.records import Kind, Owner, RequestQuery, RunQuery
 from fairpool.core.policies import Profile
 from fairpool.core.requests import Status
 from fairpool.store import schema
 from fairpool.store.alternatives import Condition, Either, OneOf
+from fairpool.store.labelled import FEW, Carrying
 from fairpool.store.reading_declared import read_all
 
 _C = schema.requests.c
 _R = schema.runs.c
 _FEW_TEXTS = 200
-_FEW_LABELLED = 5_000
 _LIVE_ONES: ColumnElement[bool] = text(schema.LIVE)  # type: ignore[assignment]  # as a literal, for its index
 _LIVE = frozenset({Status.QUEUED, Status.ALLOCATED, Status.PREEMPTING})
 
@@ -53,7 +53,7 @@ class Conditions:
             could_go = self._could_go(query.pool)
             yield Either((_C.pool_id == query.pool, and_(_C.grant_sequence.is_(None), could_go)))
         for key, value in query.labels.items():
-            yield self._labelled(Kind.REQUEST, _C.id, key, value)
+            yield self._labelled(Kind.REQUEST, schema.requests, key, value, among_few=lives)
         yield from _of_time(query)
         yield from self._in_status(query.statuses)
 
@@ -66,7 +66,7 @@ class Conditions:
         if query.user:
             yield _R.user_name == query.user
         for key, value in query.labels.items():
-            yield self._labelled(Kind.RUN, _R.id, key, value)
+            yield self._labelled(Kind.RUN, schema.runs, key, value, among_few=False)
         if query.since is not None:
             yield _R.created_at >= query.since
         if query.until is not None:
@@ -103,18 +103,19 @@ class Conditions:
         """That something is that owner's. made_by, subjects: the columns that tell."""
         return Either((self.one_of(made_by, [owner.made_by]), *self.made_as(subjects, *owner.subjects).parts))
 
-    def _labelled(self, kind: Kind, object_id: Column[Any], key: str, value: str) -> ColumnElement[bool]:
+    def _labelled(self, kind: Kind, table: Table, key: str, value: str, *, among_few: bool) -> Condition:
         """That the object carries the label. Where few carry the label, the statement begins with them."""
-        tied = schema.labels.c
-        carrying = select(tied.object_id).where(
-            tied.workspace == self._workspace, tied.kind == kind.value, tied.key == key, tied.value == value
-        )
-        most = carrying.limit(_FEW_LABELLED + 1).subquery()
-        if self._connection.execute(select(func.count()).select_from(most)).scalar_one() > _FEW_LABELLED:
-            return _labelled(self._workspace, kind, object_id, key, value)
-        return (
-            object_id == func.any(func.array(carrying.scalar_subquery())) if self._merges else object_id.in_(carrying)
-        )
+        tied = schema.labels.alias().c
+        label = (tied.workspace == self._workspace, tied.kind == kind.value, tied.key == key, tied.value == value)
+        carriers = select(tied.seq).where(*label).limit(FEW + 1)
+        if self._merges:
+            carriers = carriers.order_by(tied.seq)  # by the index that has them in order
+        count = self._connection.execute(select(func.count()).select_from(carriers.subquery())).scalar_one()
+        if self._merges:
+            return Carrying(tied.seq, label, count, table.c.seq, among_few)
+        if count > FEW:
+            return exists().where(*label, tied.object_id == table.c.id)
+        return table.c.id.in_(select(tied.object_id).where(*label))
 
     def _could_go(self, pool_id: str) -> ColumnElement[bool]:
         """That pool, policies and profiles let the request go to the pool, whatever there is room for (S13)."""
@@ -137,17 +138,6 @@ class Conditions:
             for names, subjects in offering.items()
         ]
         return and_(_C.wanted_pool.in_(["", pool]), or_(false(), *ways))
-
-
-def _labelled(workspace: str, kind: Kind, object_id: Any, key: str, value: str) -> ColumnElement[bool]:
-    labels = schema.labels.c
-    return exists().where(
-        labels.workspace == workspace,
-        labels.kind == kind.value,
-        labels.key == key,
-        labels.value == value,
-        labels.object_id == object_id,
-    )
 
 
 def _of_time(query: RequestQuery) -> Iterator[Condition]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select, text
+from sqlalchemy import Connection, Select, func, select, text
 
 from fairpool.app.records import HistoryEntry, HistoryQuery, Owner, Page, RunQuery, RunRecord, StepRecord
 from fairpool.store import report_rows, schema
@@ -13,6 +12,7 @@ from fairpool.store.alternatives import rows_of
 from fairpool.store.conditions import Conditions
 from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
+from fairpool.store.paging import Cut
 
 _R = schema.runs.c
 _S = schema.steps.c
@@ -45,16 +45,10 @@ class SqlRunReader:
 
     def page(self, query: RunQuery, *, cursor: int | None = None, limit: int = 100) -> Page[RunRecord]:
         """See `ports.RunReader`."""
-
-        def paged(chosen: Select[Any], number: ColumnElement[int]) -> Select[Any]:
-            return chosen.order_by(number.desc()).limit(limit + 1)
-
-        mine = [_R.workspace == self._workspace]
-        if cursor is not None:
-            mine.append(_R.seq < cursor)
+        mine, cut = _R.workspace == self._workspace, Cut(cursor=cursor, rows=limit + 1, oldest_first=False)
         with self._reading() as connection:
             conditions = list(self._asked(connection).of_run(query))
-            rows = connection.execute(rows_of(schema.runs, mine, conditions, paged, merges=self._reading.merges)).all()
+            rows = connection.execute(rows_of(schema.runs, mine, conditions, cut, merges=self._reading.merges)).all()
         items = tuple(map(report_rows.run_of, rows[:limit]))
         return Page(items=items, next=rows[limit - 1].seq if len(rows) > limit else None)
 

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Select,
     bindparam,
@@ -22,6 +21,7 @@ from fairpool.store.alternatives import rows_of, whole
 from fairpool.store.conditions import Conditions
 from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
+from fairpool.store.paging import Cut
 from fairpool.store.statements import Statement
 
 _REQUESTS = schema.requests
@@ -69,16 +69,10 @@ class SqlRequestReader:
         self, query: RequestQuery, *, cursor: int | None = None, limit: int = 100, oldest_first: bool = False
     ) -> Page[RequestRecord]:
         """See `ports.RequestReader`."""
-
-        def paged(chosen: Select[Any], number: ColumnElement[int]) -> Select[Any]:
-            return chosen.order_by(number if oldest_first else number.desc()).limit(limit + 1)
-
-        mine = [_C.workspace == self._workspace]
-        if cursor is not None:
-            mine.append(_C.seq > cursor if oldest_first else _C.seq < cursor)
+        mine, cut = _C.workspace == self._workspace, Cut(cursor=cursor, rows=limit + 1, oldest_first=oldest_first)
         with self._reading() as connection:
             conditions = list(self._asked(connection).of(query))
-            rows = connection.execute(rows_of(_REQUESTS, mine, conditions, paged, merges=self._reading.merges)).all()
+            rows = connection.execute(rows_of(_REQUESTS, mine, conditions, cut, merges=self._reading.merges)).all()
         more = len(rows) > limit
         items = tuple(map(request_rows.record_of, rows[:limit]))
         return Page(items=items, next=rows[limit - 1].seq if more else None)

@@ -28,6 +28,7 @@ from sqlalchemy import (
 from fairpool.store.columns import (
     Sequence,
     Word,
+    added_number_column,
     added_text_column,
     check,
     json_column,
@@ -209,6 +210,8 @@ held_devices = Table(
     ),
 )
 
+# seq: that of the object. On PostgreSQL, where lists by a label are found by it, a trigger fills it in for those who do
+# not know it; on SQLite it may be missing (0).
 labels = Table(
     "labels",
     metadata,
@@ -217,6 +220,7 @@ labels = Table(
     text_column("key"),
     text_column("value"),
     text_column("object_id"),
+    added_number_column("seq"),
     key("labels", "workspace", "kind", "key", "value", "object_id"),
     check("labels_kind", "kind IN ('request', 'run')"),
 )
@@ -332,6 +336,11 @@ for _table, _full, _sparse in _LISTED_BY:
         _given = text(f"{_name} <> ''")
         _index = Index(f"ix_{_table.name}_by_{_name}", _seq[0], _table.c[_name], _seq[1], postgresql_where=_given)
         _index.ddl_if(dialect="postgresql")
+_carried = (labels.c.workspace, labels.c.kind, labels.c.key, labels.c.value, labels.c.seq)
+Index("ix_labels_listed", *_carried).ddl_if(dialect="postgresql")
+# Into a copy it goes after what carries it, where the trigger looks for that.
+labels.add_is_dependent_on(requests)
+labels.add_is_dependent_on(runs)
 
 # Found by their key alone and small: on SQLite they live inside the index.
 for _table in (subject_sets, held_devices, labels, idempotency_keys, pool_amounts, policy_amounts, policy_pools):

@@ -157,7 +157,11 @@ class Writer:
             for values in request_rows.subject_sets(record.request.subjects, self._workspace)
         ]
         self._on[schema.subject_sets].add_missing(connection, sets)
-        labelled = ((record.id, record.submission.labels) for record in records if record.submission.labels)
+        labelled = (
+            (record.id, seq + i, record.submission.labels)
+            for i, record in enumerate(records)
+            if record.submission.labels
+        )
         self._label(connection, Kind.REQUEST, labelled)
         self._new_subjects = set(new)
 
@@ -208,10 +212,17 @@ class Writer:
     def _expect(self, constraint: str, wanted: int, touched: Touched) -> None:
         self._expected.append((constraint, wanted, touched))
 
-    def _label(self, connection: Connection, kind: Kind, labelled: Iterable[tuple[str, Any]]) -> None:
+    def _label(self, connection: Connection, kind: Kind, labelled: Iterable[tuple[str, int, Any]]) -> None:
         rows = [
-            {"workspace": self._workspace, "kind": kind.value, "key": key, "value": value, "object_id": name}
-            for name, labels in labelled
+            {
+                "workspace": self._workspace,
+                "kind": kind.value,
+                "key": key,
+                "value": value,
+                "object_id": name,
+                "seq": seq,
+            }
+            for name, seq, labels in labelled
             for key, value in labels.items()
         ]
         self._on[schema.labels].add_missing(connection, rows)
@@ -224,7 +235,8 @@ class Writer:
             rows = [report_rows.run_values(run, self._workspace) | {"seq": seq + i} for i, run in enumerate(batch.runs)]
             self._on[schema.runs].put(connection, rows, by=("workspace", "id"), keep=("seq", "labels"))
             self._name_subjects(connection, (run.subjects for run in batch.runs))
-            self._label(connection, Kind.RUN, ((run.id, run.labels) for run in batch.runs if run.labels))
+            # A run that is there keeps its number: the database looks it up.
+            self._label(connection, Kind.RUN, ((run.id, 0, run.labels) for run in batch.runs if run.labels))
         if batch.steps:
             seq = turn.steps + 1
             rows = [
