@@ -185,6 +185,7 @@ def code_token(grant: Any) -> None:
 
 class DeviceEndpoint(DeviceAuthorizationEndpoint):  # type: ignore[misc]
     INTERVAL = 1
+    EXPIRES_IN = 600
 
     def get_verification_uri(self) -> str:
         return issuer() + "/device"
@@ -201,7 +202,7 @@ class DeviceGrant(DeviceCodeGrant):  # type: ignore[misc]
         return state.devices.get(device_code)
 
     def query_user_grant(self, user_code: str) -> tuple[str, bool] | None:
-        return state.answers.get(user_code)
+        return state.wrong.get("entered_by") or state.answers.get(user_code)
 
     def should_slow_down(self, credential: DeviceCredentialDict) -> bool:
         return bool(state.wrong.pop("slow_down", False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from fairpool.client.errors import WrongSetting
 PROJECT_FILE: Final = Path(".fairpool") / "config.toml"
 KEYS: Final = ("server", "token", "workspace", "output", "user", "team", "stack", "component")
 """What a configuration file may say at its top level, and ``FAIRPOOL_`` with the key in capitals in the environment."""
+
+_NAMES_SERVER: Final = re.compile(r"""\s*["']?server["']?\s*=""")
 
 DEFAULTS: Final = {"workspace": "default", "output": "table"}
 
@@ -73,13 +76,28 @@ def resolve(
 
 
 def use_server(server: str | None) -> None:
-    """Write into the user's file which server is used from now on; None for the local one."""
-    path = user_file()
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    others = [line for line in lines if not line.strip().startswith("server =")]
-    said = [f'server = "{server}"'] if server is not None else []
+    """Write into the user's file which server is used from now on; None for the local one. Raises WrongSetting."""
+    path, text = user_file(), file_naming(server)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([*said, *others]) + "\n", "utf-8")
+    path.write_text(text, "utf-8")
+
+
+def file_naming(server: str | None) -> str:
+    """The user's file with that server in place of whichever it names; None for none.
+
+    Raises WrongSetting where it cannot be read, and where it sets up a server of this person's own under the same key.
+    """
+    path = user_file()
+    if server is not None and isinstance(_loaded(path).get("server"), dict):
+        raise WrongSetting(
+            f"{path} sets up a server of your own in its table [server], so it cannot name {server} as the one to use",
+            hint=f"name it in the environment: FAIRPOOL_SERVER={server}",
+        )
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    tables = next((number for number, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
+    top = [line for line in lines[:tables] if not _NAMES_SERVER.match(line)]
+    said = [f'server = "{server}"'] if server is not None else []
+    return "\n".join([*said, *top, *lines[tables:]]) + "\n"
 
 
 def token_for(server: Setting, token: Setting | None, environment: Mapping[str, str] | None = None) -> str | None:
@@ -100,15 +118,18 @@ def token_for(server: Setting, token: Setting | None, environment: Mapping[str, 
     return token.value
 
 
-def _from_file(path: Path) -> dict[str, str]:
+def _loaded(path: Path) -> dict[str, object]:
     try:
-        said = tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise WrongSetting(f"{path}: {error}", hint="mend or remove the file") from None
+
+
+def _from_file(path: Path) -> dict[str, str]:
     values = {}
-    for key, value in said.items():
+    for key, value in _loaded(path).items():
         if key == "server" and isinstance(value, dict):
             continue  # the settings of a server that this person runs, not the address of one
         if key in KEYS:

@@ -17,6 +17,7 @@ _VARYING = (
     (r"\b(\d+d)?(\d+h)?(\d+m)?\d+s\b", "LENGTH"),
     (r"\b[\d,]+ bytes|\b\d+\.\d MB", "SIZE"),
     (r"\b(documents|history) \d+(, \w+ \d+)*|\b(pools) \d+(, \w+ \d+)*", "COUNTS"),
+    (r"\b[A-Z]{4}-[A-Z]{4}\b", "CODE"),
     (r"http://(127\.0\.0\.1|10\.0\.0\.\d+):\d+", "SERVER"),
     (r"[ \t]+", " "),
 )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from fairpool.client.signing_in import machine_name
 from tests.e2e.cli.conftest import PROGRAM, Machine
 from tests.e2e.docs.reader import Reader, is_what_was_told, steps
 from tests.e2e.docs.test_pages import ROOT, blocks
-from tests.oidc.installation import free_port
+from tests.integration.serving import begin
+from tests.oidc.installation import comes_back_to, free_port
+from tests.oidc.processes import CLIENT_SECRET, obedient_provider
 from tests.postgres import Cluster
 
 VAULT_KEY = "AGu870W9ySmlrABraYHAPpYtYQ410uEem9DQKW6PyV0="
@@ -123,6 +128,33 @@ def test_back_up_restore_and_move_to_postgresql(machine: Machine, postgres_clust
         assert follow(machine, HOW_TO / "back-up.md", replaced=replaced) == []
     finally:
         postgres_cluster.drop_database(url)
+
+
+@pytest.mark.timeout(300)
+def test_people_sign_in_as_the_page_says(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, port, secret = HOW_TO / "sign-in.md", free_port(), machine.file("oidc-secret")
+    with obedient_provider() as provider:
+        provider.client(comes_back_to(port))
+        provider.user("ada", groups=["ml-vision"])
+        provider.wrong(entered_by=["ada", True])
+        here = {
+            "https://id.example.org/realms/company": provider.url,
+            "https://id.example.org": provider.url,
+            "https://gpus.example.org": f"http://127.0.0.1:{port}",
+            "/etc/fairpool/oidc-secret": str(secret),
+            "token laptop": f"token {machine_name()}",
+            "token login-3": f"token {machine_name()}-2",
+        }
+        secret.write_text(CLIENT_SECRET + "\n")
+        configuration = machine.file("config") / "fairpool" / "config.toml"
+        configuration.parent.mkdir(parents=True)
+        (told,) = (block.text for block in blocks("toml") if block.page == page)
+        configuration.write_text(functools.reduce(lambda text, said: text.replace(*said), here.items(), told))
+        monkeypatch.setenv("FAIRPOOL_CONFIG", str(configuration))
+        begin(machine.data, "--port", str(port))
+        browser = f"{sys.executable} -m tests.oidc.robot ada yes %s"
+        machine.environment |= {"BROWSER": browser, "PYTHONPATH": str(ROOT)}
+        assert follow(machine, page, replaced=here, until="fairpool login --token") == []
 
 
 def test_what_is_shown_otherwise_is_noticed(machine: Machine) -> None:

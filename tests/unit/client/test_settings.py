@@ -110,3 +110,34 @@ def test_a_file_that_cannot_be_read_is_named(files: dict[str, Path]) -> None:
     files["user"].mkdir()
     with pytest.raises(WrongSetting, match=str(files["user"])):
         resolved(files)
+
+
+# ---- which server to use ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's file."""
+    monkeypatch.setenv("FAIRPOOL_CONFIG", str(files["user"]))
+    return files["user"]
+
+
+@pytest.mark.parametrize("before", ['server = "http://a"', "server='http://a'", '"server" = "http://a"', ""])
+def test_the_server_to_use_takes_the_place_of_the_one_before_and_the_rest_stays(own: Path, before: str) -> None:
+    write(own, f'{before}\noutput = "json"\n[oidc]\nserver = "of theirs"\n')
+    settings.use_server("http://b")
+    assert settings.resolve()["server"].value == "http://b"
+    settings.use_server(None)
+    assert "server" not in settings.resolve()
+    assert settings.resolve()["output"].value == "json"
+    assert '[oidc]\nserver = "of theirs"\n' in own.read_text()
+
+
+def test_a_file_that_sets_up_a_server_is_left_as_it_is(own: Path) -> None:
+    write(own, "[server]\nport = 8470\n")
+    with pytest.raises(WrongSetting, match=r"table \[server\]") as caught:
+        settings.use_server("http://b")
+    assert "FAIRPOOL_SERVER=http://b" in caught.value.hint
+    assert own.read_text() == "[server]\nport = 8470\n"
+    settings.use_server(None)
+    assert "server" not in settings.resolve()

@@ -36,13 +36,15 @@ def login(
     """Sign in at SERVER (the configured one) with your organisation's account. SERVER is used from then on."""
     from fairpool.client import signing_in
     from fairpool.client.api import Client
-    from fairpool.client.settings import use_server
+    from fairpool.client.settings import file_naming, use_server
     from fairpool.client.transport import Transport
 
     if sum((device, by_token, no_browser)) > 1:
         raise click.UsageError("--device, --token and --no-browser are different ways; possible: one of them")
     where = _server(ctx, server)
     settings = _settings(ctx)
+    if server is not None:
+        file_naming(where)  # refused before somebody signs in, not after
     if by_token:
         _with_token(where)
     else:
