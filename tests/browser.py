@@ -44,9 +44,7 @@ class Browser:
 
     def sees(self, selector: str, text: str = "") -> WebElement:
         """The first thing of that CSS selector, with that text in it, once it is there to be seen."""
-        found = wait_until(
-            lambda: self._visible(selector, text), what=f"{selector} {text!r} at {self.url}", timeout_s=30
-        )
+        found = wait_until(lambda: self._visible(selector, text), what=f"{selector} {text!r} at {self.url}")
         assert found is not None
         return found
 

@@ -126,7 +126,7 @@ def test_a_code_from_a_terminal_is_typed_into_the_providers_page_and_the_termina
     office.browser.type("input", told(started, r"^    (\S+)$"))
     office.browser.press("button", "OK")
     signs_in(office.browser, "grace")
-    office.browser.sees("p,div,h4", "Authorization complete")
+    office.browser.sees("body", "Authorization complete")
     said = ended(started, 0)
     assert "user:grace, role operator, teams vision" in said and "token node-7" in said
 
