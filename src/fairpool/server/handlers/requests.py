@@ -122,8 +122,10 @@ async def _bulk(call: Call) -> Response:
 
 async def _check_run(call: Call, asks: Sequence[requests.Ask]) -> None:
     """A request is shown with the run and the step that it names: nobody gets into those of others. Raises NotFound."""
-    reach = call.reach
     named_runs, named_steps = {ask.run for ask in asks if ask.run}, {ask.step for ask in asks if ask.step}
+    if not (named_runs or named_steps):
+        return
+    reach = call.reach
 
     def look(reader: Reader) -> None:
         for run in named_runs:
@@ -131,7 +133,7 @@ async def _check_run(call: Call, asks: Sequence[requests.Ask]) -> None:
         for step in named_steps:
             runs.find_step(reader, step, reach)
 
-    if reach.owner is not None and (named_runs or named_steps):
+    if reach.owner is not None:
         await reading(call, look)
 
 
