@@ -27,16 +27,19 @@ def print_history(client: Client, kind: str, ref: str) -> None:
 
 
 def changes(entry: HistoryEntry) -> str:
-    """Each field that changed, with its old and new value."""
-    return changed_fields(entry.before, entry.after)
+    """Each field that changed, with its old and new value; of what was made or has gone, nothing."""
+    before, after = entry.before, entry.after
+    if entry.what.endswith("changed"):
+        return changed_fields(before, after)
+    return changed_fields(*({key: state[key] for key in before if key in after} for state in (before, after)))
 
 
 def changed_fields(before: Mapping[str, object], after: Mapping[str, object]) -> str:
-    """What differs between two states of one object, as `field old → new`."""
+    """What differs between two states of one object, as `field old → new`. What a state does not name is none there."""
     return ", ".join(
-        f"{_named(key)} {_told(before[key], key)} → {_told(after[key], key)}"
-        for key in before
-        if key in after and before[key] != after[key]
+        f"{_named(key)} {_told(before.get(key), key)} → {_told(after.get(key), key)}"
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
     )
 
 

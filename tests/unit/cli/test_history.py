@@ -20,7 +20,8 @@ from fairpool.wire.events import HistoryEntry
         ({"max_runtime_s": None}, {"max_runtime_s": 60}, "max-runtime none → 60 s"),
         ({"profiles": ["a", "b"]}, {"profiles": None}, "profiles a, b → all"),
         ({"dedicated": False, "weight": 1}, {"dedicated": True, "weight": 1}, "dedicated no → yes"),
-        ({}, {"name": "made"}, ""),
+        ({}, {"description": "new"}, "description none → new"),
+        ({"description": "old"}, {}, "description old → none"),
     ],
 )
 def test_a_change_names_each_field_with_its_old_and_new_value(
@@ -29,3 +30,10 @@ def test_a_change_names_each_field_with_its_old_and_new_value(
     at = datetime(2026, 1, 1, tzinfo=UTC)
     entry = HistoryEntry(id=1, at=at, kind="pool", object="p", what="changed", before=before, after=after)
     assert changes(entry) == told
+
+
+@pytest.mark.parametrize("what", ["created", "deleted"])
+def test_what_was_made_or_has_gone_is_no_change(what: str) -> None:
+    before, after = ({}, {"name": "x"}) if what == "created" else ({"name": "x"}, {})
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    assert changes(HistoryEntry(id=1, at=at, kind="pool", object="p", what=what, before=before, after=after)) == ""
