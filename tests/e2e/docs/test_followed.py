@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from fairpool.client.signing_in import machine_name
+from fairpool.wire.requests import RequestCreate
 from tests.e2e.cli.conftest import PROGRAM, Machine
 from tests.e2e.docs.reader import Reader, is_what_was_told, steps
 from tests.e2e.docs.test_pages import ROOT, blocks
@@ -108,6 +110,52 @@ def test_a_server_is_run_for_a_team_as_the_page_says(machine: Machine) -> None:
     before = {"export FAIRPOOL_SERVER=http://10.0.0.5:8080 FAIRPOOL_TOKEN=fp_…": again}
     page = HOW_TO / "run-for-a-team.md"
     assert follow(machine, page, replaced=replaced, before=before, until="createuser") == []
+
+
+@pytest.mark.timeout(300)
+def test_rules_are_kept_in_files_as_the_page_says(machine: Machine) -> None:
+    machine.environment["NO_COLOR"] = "1"
+    page = HOW_TO / "rules-as-files.md"
+    look, again, changed, mistyped, tokens = (steps(block.text) for block in blocks("console") if block.page == page)
+    (rules,) = (block.text for block in blocks("yaml") if block.page == page and "kind: pool" in block.text)
+    file = machine.file("rules/gpus.yaml")
+    file.parent.mkdir()
+    file.write_text(rules)
+    assert typed_at_a_terminal(machine, *look[0]) == []
+    reader = Reader(machine.folder, machine.environment, {"examples/": f"{ROOT}/examples/", "2026-11-21": "1h"})
+
+    def followed(session: list[tuple[str, list[str]]]) -> list[str]:
+        return [line for line, told in session if not is_what_was_told(told, reader.type(line))]
+
+    try:
+        assert followed(again) == []
+        for name, subject in (("sweep", "team:blue"), ("train", "team:red")):
+            machine.client.submit(RequestCreate(subjects=[subject], name=name, demand={"gpu": Decimal(6)}))
+        file.write_text(rules.replace("{gpu: 4}", "{gpu: 6}"))
+        assert followed(changed) == []
+        file.write_text(rules.replace("reserved: {gpu: 4}", "reservd: {gpu: 4}"))
+        assert followed(mistyped) == []
+        file.write_text(rules)
+        assert followed(tokens) == []
+        lines = [line for block in blocks("sh") if block.page == page for line in block.text.splitlines()]
+        assert "fairpool apply -f rules --prune --dry-run" in lines
+        ending = [line for line in lines if "--follow" not in line]
+        assert [line for line in ending if reader.type(f"{line} > shown 2>&1; echo $?") != ["0"]] == []
+    finally:
+        reader.close()
+
+
+def typed_at_a_terminal(machine: Machine, line: str, told: list[str]) -> list[str]:
+    """What a command that asks showed instead of what the page says, where that is something else; answered with y."""
+    asked = machine.terminal(*line.split()[1:])
+    asked.expect_exact("[y/N]: ")
+    shown = [*asked.before.splitlines()]
+    asked.sendline("y")
+    asked.expect_exact(told[-1])
+    asked.wait()
+    assert asked.exitstatus == 0
+    shown[-1] += "[y/N]: y"
+    return [] if is_what_was_told(told[:-1], [each for each in shown if each]) else shown
 
 
 @pytest.mark.timeout(300)
