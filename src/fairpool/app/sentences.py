@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from fairpool.app.memory import Memory
@@ -138,6 +138,11 @@ def reason(fact: Reason, names: Names) -> str:  # noqa: C901 (one arm per code o
             return f"pool {fact.name} is no more"
 
 
+def reasons(facts: Iterable[Reason], names: Names) -> str:
+    """What several reasons say, each sentence once: two candidates in one pool may fail for the same."""
+    return "; ".join(dict.fromkeys(reason(fact, names) for fact in facts))
+
+
 def _waits_for_window(fact: Reason, names: Names) -> str:
     what = "reserves" if fact.limit is None else "allows"
     now = _amount(fact.reserved if fact.limit is None else fact.limit)
@@ -162,12 +167,12 @@ def summary(explanation: Explanation, names: Names) -> str:
         if not explanation.candidates:
             return "waits for the next decision"
         best = min(explanation.candidates, key=lambda view: view.position)
-        told = "; ".join(reason(fact, names) for fact in best.reasons)
+        told = reasons(best.reasons, names)
         return f"waits, {ordinal(best.position)} in line for pool {names.pool(best.pool)}: {told}"
     if explanation.status is Status.REJECTED:
-        return "can never run: " + "; ".join(reason(fact, names) for fact in explanation.reasons)
+        return "can never run: " + reasons(explanation.reasons, names)
     if explanation.status is Status.CANCELLED and explanation.reasons:
-        return "has lost its right to wait: " + "; ".join(reason(fact, names) for fact in explanation.reasons)
+        return "has lost its right to wait: " + reasons(explanation.reasons, names)
     if explanation.status is Status.PREEMPTING and explanation.eviction is not None:
         return f"has been told to let go ({explanation.eviction.because.value})"
     if held is not None and held.pool is not None:

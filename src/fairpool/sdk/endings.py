@@ -134,7 +134,7 @@ def rejected(call: StepCall, view: RequestView) -> StepRejected:
             step=call.name,
             request=view.id,
         )
-    reasons = "; ".join(reason.message or reason.code for reason in view.reasons) or "no reason was given"
+    reasons = _reasons(view) or "no reason was given"
     return StepRejected(
         f"step {call.label} can never run: {reasons} (fairpool request explain {view.id})",
         step=call.name,
@@ -149,10 +149,15 @@ def why_lost(view: RequestView) -> str:
         case RequestStatus.EXPIRED:
             return "its lease lapsed: the server did not hear from this program for too long"
         case RequestStatus.CANCELLED:
-            reasons = "; ".join(reason.message or reason.code for reason in view.reasons)
+            reasons = _reasons(view)
             return f"its request was cancelled{by}" + (f": {reasons}" if reasons else "")
         case _:
             return f"its request was ended{by} ({view.status.value})"
+
+
+def _reasons(view: RequestView) -> str:
+    """Why it was rejected, or what it has lost: each sentence once."""
+    return "; ".join(dict.fromkeys(reason.message or reason.code for reason in view.reasons))
 
 
 def lost(call: StepCall, view: RequestView) -> StepLost:

@@ -1,4 +1,4 @@
-"""S37: what would help, in sentences that read well for any number."""
+"""S37: reasons and what would help, in sentences that read well for any number."""
 
 from __future__ import annotations
 
@@ -54,3 +54,10 @@ def test_what_no_amount_would_mend_is_told_by_what_would() -> None:
 )
 def test_places_in_line_are_counted_as_people_do(number: int, told: str) -> None:
     assert sentences.ordinal(number) == told
+
+
+def test_what_two_ways_fail_for_alike_is_said_once() -> None:
+    policies = (PolicyId("p/team:t"), PolicyId("p/team:u"))
+    gone = [Reason(code=Code.PROFILE_GONE, pool=PoolId("p"), policy=policy, name="half") for policy in policies]
+    other = Reason(code=Code.POOL_GONE, name="cloud")
+    assert sentences.reasons([*gone, other], NAMES) == "profile half is no more; pool cloud is no more"

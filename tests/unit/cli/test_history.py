@@ -32,8 +32,7 @@ def test_a_change_names_each_field_with_its_old_and_new_value(
     assert changes(entry) == told
 
 
-@pytest.mark.parametrize("what", ["created", "deleted"])
-def test_what_was_made_or_has_gone_is_no_change(what: str) -> None:
-    before, after = ({}, {"name": "x"}) if what == "created" else ({"name": "x"}, {})
+@pytest.mark.parametrize(("what", "before", "after"), [("created", {}, {"name": "x"}), ("deleted", {"name": "x"}, {})])
+def test_what_was_made_or_has_gone_is_no_change(what: str, before: dict[str, Any], after: dict[str, Any]) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     assert changes(HistoryEntry(id=1, at=at, kind="pool", object="p", what=what, before=before, after=after)) == ""

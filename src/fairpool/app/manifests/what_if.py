@@ -11,7 +11,7 @@ from fairpool.app.manifests.values import Affected, Changes, Effect, Key, Scope
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader, Stored
 from fairpool.app.records import DECLARED, Kind, RequestRecord
-from fairpool.app.sentences import Names, reason, shortage
+from fairpool.app.sentences import Names, reasons, shortage
 from fairpool.app.shortages import shortages
 from fairpool.app.transaction import Transaction
 from fairpool.core.ids import Instant, RequestId
@@ -165,7 +165,7 @@ def _affected(record: RequestRecord, memory: Memory, names: Names, cause: str) -
 def _why(record: RequestRecord, memory: Memory, names: Names, cause: str) -> str:
     state = record.state
     if state.status in (Status.REJECTED, Status.CANCELLED) and state.reasons:
-        return "; ".join(reason(fact, names) for fact in state.reasons)
+        return reasons(state.reasons, names)
     eviction = state.grant.eviction if state.grant is not None else None
     if eviction is not None and eviction.cause is not None:
         claimant = memory.record(eviction.cause)

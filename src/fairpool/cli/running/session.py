@@ -177,7 +177,7 @@ class Session:
                 self._voice.live(f"waiting {render.duration(time.monotonic() - began)}{when or ' …'}")
 
     def _never_ran(self, request: RequestView) -> _Over:
-        told = "; ".join(reason.message or reason.code for reason in request.reasons)
+        told = "; ".join(dict.fromkeys(reason.message or reason.code for reason in request.reasons))
         if request.status is RequestStatus.REJECTED:
             timed_out = any(reason.code == "WAIT_TIMEOUT" for reason in request.reasons)
             self._voice.fail(f"rejected: {told}")
