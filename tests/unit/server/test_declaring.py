@@ -286,7 +286,7 @@ def test_a_pool_is_not_pruned_from_under_a_policy_that_is_wanted() -> None:
         {"kind": "policy", "pool": "a", "subject": "team:a"},
     )
     apply(on, pool, policy)
-    with pytest.raises(Refusals, match="policy 'a/team:a': it goes with the pool that it names"):
+    with pytest.raises(Refusals, match="policy 'a/team:a': it goes with the pool or team that it names"):
         apply(on, policy, prune=True)
     on.scheduler.cycle([])
     assert plan(on, pool, policy, prune=True).pending == (), "nothing was changed"
@@ -434,10 +434,11 @@ def test_a_policy_over_several_pools_comes_through_files_as_it_was_written() -> 
 
 
 def test_a_vault_keeps_its_secrets_and_a_file_never_says_them() -> None:
-    from fairpool.app.use_cases import vaults
+    from fairpool.app.use_cases import teams, vaults
 
     office = empty()
     secrets = {"TOKEN": vaults.Setting(value="s3cret"), "OTHER": vaults.Setting(value="0ther")}
+    office.do(teams.create, "red")
     office.do(vaults.create, "red", vaults.VaultChange(secrets=secrets), SEALER)
     vault = {**FULL["vault"], "secrets": {"TOKEN": {"locked": True}, "OTHER": {}}}
     assert "s3cret" not in str(plan(office, vault))

@@ -10,7 +10,8 @@ from fairpool.app.errors import NoVaultKey
 from fairpool.app.manifests.carrying_out import Refusals
 from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
-from fairpool.app.use_cases import pools, teams, webhooks
+from fairpool.app.use_cases import policies, pools, teams, webhooks
+from fairpool.core.errors import InvalidInput
 from fairpool.core.ids import Instant
 from fairpool.server import declaring
 from fairpool.wire.manifests.kinds import read_document
@@ -101,6 +102,53 @@ def test_a_webhook_follows_the_new_names_of_its_pool_and_its_team() -> None:
     assert (found["chat"].pool, found["chat"].team) == ("cards", "crimson")
     assert (found["all"].pool, found["all"].team) == ("", "")
     assert "whsec_" not in str(office.told.entries)
+
+
+VAULT: Data = {"kind": "vault", "name": "red", "environment": {"A": {"value": "1"}}}
+
+
+@pytest.mark.parametrize(("document", "field"), [(VAULT, "name"), ({**HOOK, "team": "red"}, "team")])
+def test_a_team_that_there_is_not_has_neither_a_vault_nor_a_webhook(document: Data, field: str) -> None:
+    office = Office()
+    office.do(teams.create, "rod")
+    with pytest.raises(Refusals) as caught:
+        attempt(office, document)
+    [refusal] = caught.value.refusals
+    assert isinstance(refusal.error, InvalidInput)
+    assert (refusal.error.field, refusal.error.value) == (field, "red")
+    assert "(rod)" in refusal.error.possible
+    apply(office, document, {"kind": "team", "name": "red"})
+
+
+@pytest.mark.parametrize("document", [VAULT, {**HOOK, "team": "red"}])
+def test_a_team_that_has_a_policy_is_one_though_nobody_declared_it(document: Data) -> None:
+    office = Office()
+    apply(office, {"kind": "pool", "name": "gpus"}, {"kind": "policy", "pool": "gpus", "subject": "team:red"}, document)
+    assert len(office.memory.all(Kind(str(document["kind"])))) == 1
+
+
+def test_with_a_team_go_the_webhooks_that_are_told_of_it_alone() -> None:
+    office = Office()
+    office.do(teams.create, "red")
+    apply(office, {**HOOK, "team": "red"}, {**HOOK, "name": "all"}, VAULT)
+    gone = office.memory.document(Kind.WEBHOOK, "chat").id
+    office.do(teams.delete, "red", dry_run=True)
+    assert len(office.memory.all(Kind.WEBHOOK)) == 2
+    office.do(teams.delete, "red")
+    assert [hook.name for hook in office.memory.all(Kind.WEBHOOK)] == ["all"]
+    assert not office.memory.all(Kind.VAULT)
+    assert office.history(gone) == ["created", "deleted"]
+
+
+def test_a_webhook_whose_team_had_only_a_policy_can_be_changed_after_that_has_gone() -> None:
+    office = Office()
+    office.pool("p")
+    office.policy("team:red")
+    apply(office, {**HOOK, "team": "red"})
+    [policy] = office.memory.all(Kind.POLICY)
+    office.do(policies.detach, policy.id)
+    office.do(webhooks.update, "chat", webhooks.WebhookChange(enabled=False))
+    assert not webhooks.webhook_of(office.memory.document(Kind.WEBHOOK, "chat")).enabled
 
 
 def hooks(memory: Memory, now: Instant) -> list[webhooks.WebhookRecord]:

@@ -70,9 +70,12 @@ def carry_out(tx: Transaction, changes: Changes, scope: Scope, uses: Mapping[Kin
 
 
 def _check_wanted_is_there(tx: Transaction, changes: Changes) -> None:
-    """A pool that goes takes its policies along; a document that wants one of them contradicts the others."""
+    """A pool that goes takes its policies along, a team what speaks of it; a document that wants one of them
+    contradicts the others."""
     gone = [
-        Refusal(change, Conflict("it goes with the pool that it names, which no document names: add the pool's"))
+        Refusal(
+            change, Conflict("it goes with the pool or team that it names, which no document names: add that one's")
+        )
         for change in (*changes.kept, *changes.pending)
         if change.action is not Action.DELETE and tx.memory.named(change.kind, change.name) is None
     ]

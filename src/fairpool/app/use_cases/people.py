@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from fairpool.app.authz import Role
 from fairpool.app.membership import names_in
+from fairpool.app.memory import Memory
 from fairpool.app.records import AnyDeclared, Declared, Document, Kind
 from fairpool.app.transaction import Transaction
-from fairpool.app.use_cases.declaring import changed
-from fairpool.core.policies import Subject, SubjectKind
+from fairpool.app.use_cases.declaring import changed, nearest
+from fairpool.core.errors import InvalidInput
+from fairpool.core.policies import Policy, Subject, SubjectKind
+
+_NAMED = 5
+"""Of what exists, so many are named where none is like what was asked for."""
 
 _SUBJECTS = {
     Kind.USER: SubjectKind.USER,
@@ -19,6 +24,17 @@ _SUBJECTS = {
 def subject_of(kind: Kind, name: str) -> Subject:
     """How policies speak of a user, a team or a service account."""
     return Subject(_SUBJECTS[kind], name)
+
+
+def check_team(memory: Memory, name: str, *, field: str) -> None:
+    """Raise InvalidInput for a team that is neither declared nor spoken of by a policy. field: where it was named."""
+    spoken = (policy.spec.subject for policy in memory.all(Kind.POLICY) if isinstance(policy.spec, Policy))
+    known = {team.name for team in memory.all(Kind.TEAM)}
+    known |= {subject.name for subject in spoken if subject.kind is SubjectKind.TEAM}
+    if name not in known:
+        likely = nearest(name, sorted(known)) or sorted(known)[:_NAMED]
+        possible = f"a team that is declared, or that has a policy ({', '.join(likely) if likely else 'there is none'})"
+        raise InvalidInput(f"there is no team {name!r}", field=field, value=name, possible=possible)
 
 
 def role_of(declared: AnyDeclared) -> Role:

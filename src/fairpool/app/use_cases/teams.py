@@ -108,8 +108,8 @@ def update(
 def delete(
     tx: Transaction, ref: str, *, version: int | None = None, dry_run: bool = False
 ) -> Callable[[], TeamDeletion]:
-    """A team goes, with the policies that speak of it. Queued requests that had no other way are cancelled; what runs
-    goes on."""
+    """A team goes, with what speaks of it: policies, its vault, webhooks that are told of nothing else. Queued requests
+    that had no other way are cancelled; what runs goes on."""
     old = tx.memory.document(Kind.TEAM, ref)
     check_version(old, version)
     subject = subject_of(Kind.TEAM, old.name)
@@ -130,6 +130,7 @@ def delete(
         rename_in(tx, account, "teams", old.name, None)
     leaving.drop_policies(tx, subject)
     vaults.follow_team(tx, old.name, None)
+    webhooks.go_with(tx, "team", old.name)
     deleted(tx, old, shown=old.spec)
     return lambda: deletion
 

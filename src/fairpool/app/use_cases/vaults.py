@@ -18,7 +18,7 @@ from fairpool.app.ports import Sealer
 from fairpool.app.records import Declared, Document, Json, Kind, RequestRecord
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_version, created, deleted
-from fairpool.app.use_cases.people import described, note_of
+from fairpool.app.use_cases.people import check_team, described, note_of
 from fairpool.app.use_cases.requests import get as get_request
 from fairpool.core.errors import InvalidInput, InvalidRules
 from fairpool.core.ids import check_name
@@ -98,8 +98,9 @@ class Environment:
 
 
 def create(tx: Transaction, team: str, change: VaultChange, sealer: Sealer, *, dry_run: bool = False) -> Answer:
-    """A team's vault; a team has one. Raises Exists, InvalidRules, NoVaultKey."""
+    """A team's vault; a team has one. Raises Exists, InvalidInput (there is no such team), InvalidRules, NoVaultKey."""
     name = check_name(team, what="team name")
+    check_team(tx.memory, name, field="name")
     if tx.memory.named(Kind.VAULT, name) is not None:
         raise Exists("vault", name, hint="'fairpool vault set' changes it")
     vault_id = tx.ids.new(Kind.VAULT)

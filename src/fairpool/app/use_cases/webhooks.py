@@ -17,7 +17,7 @@ from fairpool.app.ports import Sealer
 from fairpool.app.records import Declared, Document, Kind, WebhookCursor, cursors_of
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases.declaring import changed, check_free, check_version, created
-from fairpool.app.use_cases.people import described, note_of
+from fairpool.app.use_cases.people import check_team, described, note_of
 from fairpool.core.errors import InvalidInput
 from fairpool.core.ids import check_name
 from fairpool.core.requests import Status
@@ -105,7 +105,7 @@ def create(
     check_free(tx, Kind.WEBHOOK, check_name(name, what="webhook name"))
     if len(tx.memory.all(Kind.WEBHOOK)) >= MAX_WEBHOOKS:
         raise InvalidInput(f"there are {MAX_WEBHOOKS} webhooks already", field="name", value=name)
-    spec = _checked(tx.memory, {**_said(change), "secret": sealer.seal(secret)})
+    spec = _checked(tx.memory, {**_said(change), "secret": sealer.seal(secret)}, {})
     note = note_of(change.description or "")
     if dry_run:
         trial: WebhookRecord = Declared(
@@ -125,7 +125,7 @@ def update(
     """A webhook changes. Enabling one that was given up begins again where it stopped. Raises InvalidInput."""
     old = tx.memory.document(Kind.WEBHOOK, ref)
     check_version(old, version)
-    spec = _checked(tx.memory, {**old.spec, **_said(change)})
+    spec = _checked(tx.memory, {**old.spec, **_said(change)}, old.spec)
     note = described(old.note, change.description)
     if dry_run:
         return lambda: replace(old, spec=spec, note=note)
@@ -165,6 +165,13 @@ def follow(tx: Transaction, field: Literal["pool", "team"], name: str, new: str)
         old = tx.memory.document(Kind.WEBHOOK, declared.id)
         if old.spec.get(field) == name:
             changed(tx, old, {**old.spec, field: new}, before={field: name}, after={field: new})
+
+
+def go_with(tx: Transaction, field: Literal["pool", "team"], name: str) -> None:
+    """Webhooks that are told only of a pool or a team go with it."""
+    for declared in tx.memory.all(Kind.WEBHOOK):
+        if tx.memory.document(Kind.WEBHOOK, declared.id).spec.get(field) == name:
+            delete(tx, declared.id)
 
 
 def told(tx: Transaction, cursors: Iterable[WebhookCursor]) -> Callable[[], None]:
@@ -211,7 +218,7 @@ def _said(change: WebhookChange) -> Document:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _checked(memory: Memory, spec: Document) -> Document:
+def _checked(memory: Memory, spec: Document, old: Document) -> Document:
     events, waiting_s = spec.get("events"), spec.get("waiting_longer_than_s") or 0
     possible = ", ".join((*EVENTS, WAITING))
     if not isinstance(events, list) or not events:
@@ -226,6 +233,8 @@ def _checked(memory: Memory, spec: Document) -> Document:
             value=str(waiting_s),
             possible=f"seconds, 1 or more, with the event {WAITING}; 0 without it",
         )
-    pool = str(spec.get("pool") or "")
+    pool, team = str(spec.get("pool") or ""), str(spec.get("team") or "")
+    if team and team != old.get("team"):
+        check_team(memory, team, field="team")
     named: Document = {"pool": memory.pool(pool).name if pool else ""}
     return {"enabled": True, "team": "", "waiting_longer_than_s": 0, **spec, **named}
