@@ -1,0 +1,276 @@
+"""Jobs of a trace under given rules: the real decisions on a virtual clock, with scripted owners.
+
+Rules are as a store gives them back; who is in which team, what profiles say, windows and declared run times are the
+application's own, and every decision is the planner's. What a server does besides, it does for those who ask: records,
+history, leases that their owners renew. None of that decides anything, so it is left out; a test holds that a server
+with a store decides the same.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from fairpool.app.authz import OWNER, Principal, Role
+from fairpool.app.memory import Memory
+from fairpool.app.ports import Reader, Stored
+from fairpool.app.transaction import Transaction
+from fairpool.app.use_cases import windows
+from fairpool.app.use_cases.requests import Ask, build, with_defaults
+from fairpool.core import events as ev
+from fairpool.core.ids import Instant, RequestId, seconds
+from fairpool.core.plan import Evict, Grant, Plan
+from fairpool.core.planner import decide
+from fairpool.core.policies import SubjectKind
+from fairpool.core.requests import Request, Status
+from fairpool.sim.jobs import Job
+from fairpool.sim.ledger import NEVER, Evicted, Fate, Ledger
+from fairpool.sim.owners import Owners
+
+TOLD_EVERY = 2_000
+"""Moments between two reports of progress: some ten a second."""
+
+_PEOPLE = (SubjectKind.USER, SubjectKind.SERVICE_ACCOUNT)
+
+
+class _Shape(NamedTuple):
+    """What requests have in common that are made alike."""
+
+    subjects: tuple[object, ...]
+    demand: object
+    profile: str
+    pool: str
+    preemptible: bool
+
+
+class _Due(NamedTuple):
+    """That an attempt of a job ends: by itself, or because it was told to let go. Before all, by time and number."""
+
+    at: Instant
+    job: int
+    attempt: int
+
+
+class Replay:
+    """One replay. `run` goes through it; `ledger` says what became of the jobs, at any time.
+
+    jobs: by time of arrival. reader: what the application looks things up in that are in no memory.
+    """
+
+    def __init__(self, rules: Stored, jobs: Iterable[Job], *, owners: Owners, reader: Reader) -> None:
+        self.ledger = Ledger()
+        self._jobs = iter(jobs)
+        self._next_job = next(self._jobs, None)
+        self._now = self._next_job.submitted_at if self._next_job is not None else Instant(0)
+        self.ledger.began_at = self.ledger.ended_at = self._now
+        self._memory = Memory(rules, self._now)
+        self._world = self._memory.world
+        self._owners = owners
+        self._reader = reader
+        self._shapes: dict[_Shape, Request] = {}
+        self._due: list[_Due] = []
+        self._wake_at: Instant | None = None
+        self._attempts: list[int] = []  # by job: how often it has been queued, less one
+        self._done_us: dict[int, int] = {}  # by job: what earlier attempts have done for good, where that is anything
+        self._queued_at = array("q")  # by job: its place, which a retry keeps (S24)
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End after this moment, with what was reached."""
+        self._stopped = True
+
+    def run(self, until: Instant | None = None, told: Callable[[Ledger], None] | None = None) -> Ledger:
+        """Go on until nothing more happens, or that moment. told: hears of progress now and then."""
+        count = 0
+        while not self._stopped:
+            now = self._next_moment()
+            if now is None or (until is not None and now > until):
+                break
+            self._now = self.ledger.ended_at = now
+            self._pass(now)
+            count += 1
+            if told is not None and count % TOLD_EVERY == 0:
+                told(self.ledger)
+        if until is not None and not self._stopped:
+            self.ledger.ended_at = until
+        return self.ledger
+
+    def _next_moment(self) -> Instant | None:
+        memory = self._memory
+        moments = [self._wake_at, memory.timetable.next(), memory.runtimes.next_end()]
+        if self._due:
+            moments.append(self._due[0].at)
+        if self._next_job is not None:
+            moments.append(self._next_job.submitted_at)
+        elif not self._due and not len(self._world.queue):
+            return None  # nobody is left; that windows turn for ever does not matter
+        found = [at for at in moments if at is not None]
+        return max(self._now, min(found)) if found else None
+
+    def _pass(self, now: Instant) -> None:
+        """One moment: what ends makes room for what arrives."""
+        turns_at = self._memory.timetable.next()
+        if turns_at is not None and turns_at <= now:
+            windows.turn(Transaction(self._memory, _NoIds(), self._reader, now))
+        while self._due and self._due[0].at <= now:
+            self._end(heappop(self._due), now)
+        while self._next_job is not None and self._next_job.submitted_at <= now:
+            self._submit(self._next_job, now)
+            self._next_job = next(self._jobs, None)
+        for request in self._memory.runtimes.over(now):
+            self._expire(request, now)
+        self._settle(now)
+
+    def _settle(self, now: Instant) -> None:
+        """Decide until nothing more follows at this moment."""
+        while True:
+            plan = decide(self._world, now)
+            self.ledger.decisions += 1
+            follows = self._carry_out(plan, now)
+            if not follows and (plan.wake_at is None or plan.wake_at > now):
+                break
+        self._wake_at = plan.wake_at
+
+    # ---- what the trace says ----------------------------------------------------------------------------------------
+
+    def _submit(self, job: Job, now: Instant) -> None:
+        number = self.ledger.arrive(job)
+        self._attempts.append(0)
+        self._queued_at.append(self._memory.next_arrival(now))
+        self._queue(number, job, now)
+
+    def _queue(self, number: int, job: Job, now: Instant) -> None:
+        like = self._like(job)
+        request = Request(
+            id=_request_of(number, self._attempts[number]),
+            subjects=like.subjects,
+            demand=like.demand,
+            queued_at=Instant(self._queued_at[number]),
+            preemptible=like.preemptible,
+            priority=job.priority,
+            profile=like.profile,
+            pool=like.pool,
+            max_runtime_s=like.max_runtime_s if job.max_runtime_s is None else job.max_runtime_s,
+            wait_timeout_s=job.wait_timeout_s,
+        )
+        self._world.apply(ev.Submitted(request=request), now)
+
+    def _like(self, job: Job) -> Request:
+        """A request made alike, as the application makes it."""
+        shape = _Shape(job.subjects, job.demand, job.profile, job.pool, job.preemptible)
+        found = self._shapes.get(shape)
+        if found is None:
+            memory = self._memory
+            ask = Ask(
+                demand=job.demand,
+                subjects=job.subjects,
+                profile=job.profile,
+                pool=job.pool,
+                preemptible=job.preemptible,
+            )
+            caller = _caller(job)
+            found = build(memory, self._reader, with_defaults(memory, ask), RequestId(""), self._now, caller)
+            self._shapes[shape] = found
+        return found
+
+    def _end(self, due: _Due, now: Instant) -> None:
+        if self._attempts[due.job] != due.attempt:
+            return  # it was evicted before
+        request = _request_of(due.job, due.attempt)
+        held = self._world.allocations[request]
+        left_us = self.ledger.jobs[due.job].run_us - self._done_us.get(due.job, 0)
+        if now - held.granted_at < left_us:
+            self._let_go(due.job, request, now)
+            return
+        self._world.apply(ev.Ended(request=request, how=Status.RELEASED), now)
+        self._finish(due.job, request, now, Fate.DONE)
+
+    def _expire(self, request: RequestId, now: Instant) -> None:
+        """It has run for longer than it said: as the server does it."""
+        self._world.apply(ev.Ended(request=request, how=Status.EXPIRED), now)
+        self._finish(_job_of(request), request, now, Fate.EXPIRED)
+
+    def _finish(self, number: int, request: RequestId, now: Instant, fate: Fate) -> None:
+        self._memory.runtimes.end(request)
+        self.ledger.stop(number, now, fate)
+        self._attempts[number] += 1
+        self._done_us.pop(number, None)
+
+    # ---- what the decision says -------------------------------------------------------------------------------------
+
+    def _carry_out(self, plan: Plan, now: Instant) -> bool:
+        """Whether something was let go of at once, so that there is more to decide."""
+        follows = False
+        for finish in plan.finishes:
+            self._preempted(_job_of(finish.request), finish.request, now)
+            follows = True
+        for ended, fate in ((plan.rejects, Fate.REJECTED), (plan.cancels, Fate.CANCELLED)):
+            for one in ended:
+                self.ledger.leave(_job_of(one.request), now, fate, one.reasons)
+        for grant in plan.grants:
+            self._start(grant, now)
+        for evict in plan.evictions:
+            follows = self._evict(evict, now) or follows
+        return follows
+
+    def _start(self, grant: Grant, now: Instant) -> None:
+        held = grant.allocation
+        number = _job_of(grant.request)
+        self.ledger.start(number, now, held.pool, held.policy)
+        self._memory.runtimes.granted(held.request, held.granted_at)
+        left_us = self.ledger.jobs[number].run_us - self._done_us.get(number, 0)
+        heappush(self._due, _Due(Instant(now + left_us), number, self._attempts[number]))
+
+    def _evict(self, evict: Evict, now: Instant) -> bool:
+        number = _job_of(evict.request)
+        cause = NEVER if evict.cause is None else _job_of(evict.cause)
+        ledger = self.ledger
+        before_us = self._done_us.get(number, 0)
+        until = min(evict.deadline_at, Instant(now + seconds(self._owners.release_after_s)))
+        ran_us = until - ledger.last_start[number]
+        lost_us = before_us + ran_us - self._owners.done_us(before_us, ran_us)
+        ledger.evictions.append(Evicted(now, number, cause, evict.because, lost_us))
+        if until <= now:
+            self._let_go(number, evict.request, now)
+            return True
+        heappush(self._due, _Due(until, number, self._attempts[number]))
+        return False
+
+    def _let_go(self, number: int, request: RequestId, now: Instant) -> None:
+        self._world.apply(ev.Ended(request=request, how=Status.RELEASED), now)
+        self._preempted(number, request, now)
+
+    def _preempted(self, number: int, request: RequestId, now: Instant) -> None:
+        """Queued again, with its place and what it has saved (S24, S32)."""
+        ledger, job = self.ledger, self.ledger.jobs[number]
+        self._memory.runtimes.end(request)
+        before_us = self._done_us.get(number, 0)
+        ran_us = now - ledger.last_start[number]
+        done_us = self._owners.done_us(before_us, ran_us)
+        ledger.lost_us[number] += before_us + ran_us - done_us
+        self._done_us[number] = done_us
+        ledger.stop(number, now, Fate.WAITING)
+        self._attempts[number] += 1
+        self._queue(number, job, now)
+
+
+class _NoIds:
+    def new(self, kind: object) -> str:
+        raise AssertionError(f"nothing new of kind {kind} appears in a replay")
+
+
+def _caller(job: Job) -> Principal:
+    """Who asks: the person or service that the job names, so that their teams come along; else the installation."""
+    people = [subject for subject in job.subjects if subject.kind in _PEOPLE]
+    return Principal(subject=people[0], role=Role.MEMBER) if people else OWNER
+
+
+def _request_of(job: int, attempt: int) -> RequestId:
+    """Ids that sort by arrival: the last criterion of every order is the id (S23)."""
+    return RequestId(f"{job:08d}.{attempt}" if attempt else f"{job:08d}")
+
+
+def _job_of(request: RequestId) -> int:
+    return int(request[:8])
