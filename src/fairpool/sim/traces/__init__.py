@@ -1,0 +1,1 @@
+"""Traces of real workloads, each format in a module of its own."""
