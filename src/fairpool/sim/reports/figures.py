@@ -6,7 +6,7 @@ Lengths of time are seconds, amounts are units of the report's resource (GPUs), 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -122,10 +122,15 @@ class Figures(_Figures):
     fairness: list[Fairness] = Field(description="empty where it was not asked for")
 
 
+FateName = Literal["waiting", "running", "done", "rejected", "cancelled", "expired"]
+FATES: tuple[FateName, ...] = get_args(FateName)
+"""The names of the ledger's fates, by their numbers."""
+
+
 class Fared(_Figures):
     """How one job fared in one replay."""
 
-    fate: Literal["waiting", "running", "done", "rejected", "cancelled", "expired"]
+    fate: FateName
     started_at: datetime | None
     ended_at: datetime | None
     wait_s: float

@@ -1,0 +1,156 @@
+"""Why a job fares differently under two sets of rules, in a few sentences for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fairpool.app.sentences import ordinal
+from fairpool.app.sentences import reason as sentence_of
+from fairpool.core.amounts import show
+from fairpool.core.ids import SECOND, Instant, PolicyId, RequestId
+from fairpool.core.reasons import Code
+from fairpool.core.requests import Because
+from fairpool.sim.ledger import NEVER, Evicted, Fate
+from fairpool.sim.reports.histories import History
+from fairpool.sim.reports.outcome import Outcome
+from fairpool.sim.reports.parties import Parties
+from fairpool.sim.reports.probing import Answer, Use, closest
+from fairpool.sim.reports.rule_changes import RuleChange
+from fairpool.sim.reports.wording import duration, many, moment, told_moment
+
+MOST_RULES = 3
+MOST_USERS = 2
+MOST_CAUSES = 2
+
+_BECAUSE = {
+    Because.RECLAIM: "which reclaimed what is reserved for it",
+    Because.PRIORITY: "which has higher priority",
+    Because.CAPACITY: "as an operator wished",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of the two replays, with what has been found out about the jobs that are explained."""
+
+    outcome: Outcome
+    parties: Parties
+    histories: Mapping[int, History]
+    answers: Mapping[tuple[int, Instant], Answer]
+
+
+def explained(job: int, first: Side, second: Side, changes: Sequence[RuleChange]) -> str:
+    """How the job fared under each of the rules and why, and what of the rules differs for it."""
+    told = [f"{side.outcome.name}: {_fared(job, side)}." for side in (first, second)]
+    return " ".join([*told, _of_rules(job, first, second, changes)])
+
+
+def _fared(job: int, side: Side) -> str:
+    ledger = side.outcome.ledger
+    fate = Fate(ledger.fate[job])
+    if fate in (Fate.REJECTED, Fate.CANCELLED):
+        return _refused(job, side, fate)
+    history = side.histories[job]
+    parts = [_waited(job, side, history)]
+    if history.evictions:
+        parts.append(_evicted(job, side, history))
+    if fate is Fate.WAITING:
+        parts.append("it still waits when the replay ends")
+    elif fate is Fate.RUNNING:
+        parts.append("it still runs when the replay ends")
+    elif fate is Fate.EXPIRED:
+        parts.append("it was ended after as long as it had said that it runs")
+    return "; ".join(parts)
+
+
+def _refused(job: int, side: Side, fate: Fate) -> str:
+    reasons = side.outcome.ledger.refusals.get(job, ())
+    told = "; ".join(_named(sentence_of(fact, side.parties.names), side, fact.blocker) for fact in reasons)
+    what = "it could never run" if fate is Fate.REJECTED else "it lost its right to wait"
+    if any(fact.code is Code.WAIT_TIMEOUT for fact in reasons):
+        what = "it went away"
+    return f"{what}: {told}" if told else what
+
+
+def _waited(job: int, side: Side, history: History) -> str:
+    wait_us = side.outcome.ledger.wait_us(job)
+    longest = history.longest_wait
+    if not wait_us or longest is None:
+        return "it started at once"
+    waits = sum(1 for stretch in history.stretches if not stretch.running and stretch.length_us)
+    told = f"it waited {duration(wait_us / SECOND)}"
+    if waits > 1:
+        told += f" in {waits} stretches, the longest {duration(longest.length_us / SECOND)}"
+    answer = side.answers.get((job, longest.since))
+    if answer is None:
+        return told
+    return f"{told}; queued {told_moment(moment(longest.since))} it was {_why(answer, side)}"
+
+
+def _why(answer: Answer, side: Side) -> str:
+    """Its place and what was missing, where it came closest, and who used most of that."""
+    view = closest(answer.explanation)
+    if view is None:
+        return "waiting for the next decision"
+    reasons = "; ".join(_named(sentence_of(fact, side.parties.names), side, fact.blocker) for fact in view.reasons)
+    place = f"{ordinal(view.position)} in line for pool {side.parties.names.pool(view.pool)}"
+    used = "; ".join(_use(use, side) for use in answer.uses[:MOST_USERS])
+    return f"{place}: {reasons} ({used})" if used else f"{place}: {reasons}"
+
+
+def _use(use: Use, side: Side) -> str:
+    above = use.used - use.reserved
+    borrowed = f", {show(above)} of it borrowed" if above > 0 else ""
+    return f"{_policy(use.policy, side)} used {show(use.used)} {use.key}{borrowed}"
+
+
+def _policy(policy: PolicyId, side: Side) -> str:
+    return side.parties.names.policy(policy).removeprefix("team:")
+
+
+def _named(sentence: str, side: Side, blocker: RequestId | None) -> str:
+    """The sentence with the job's name and team in place of the request's id."""
+    if blocker is None:
+        return sentence
+    return sentence.replace(f"request {blocker}", f"job {_job(int(blocker[:8]), side)}")
+
+
+def _job(number: int, side: Side) -> str:
+    job = side.outcome.ledger.jobs[number]
+    return f"{job.name} of {side.parties.of(job)}"
+
+
+def _evicted(job: int, side: Side, history: History) -> str:
+    count = len(history.evictions)
+    told = [_cause(evicted, side) for evicted in history.evictions[:MOST_CAUSES]]
+    times = {1: "once", 2: "twice"}.get(count, f"{count} times")
+    lost_s = side.outcome.ledger.lost_us[job] / SECOND
+    lost = f", and {duration(lost_s)} of its work was done again" if lost_s else ""
+    first = "first " if count > MOST_CAUSES else ""
+    return f"it was evicted {times}, {first}{' and '.join(told)}{lost}"
+
+
+def _cause(evicted: Evicted, side: Side) -> str:
+    if evicted.cause == NEVER:
+        return _BECAUSE[evicted.because]
+    return f"for job {_job(evicted.cause, side)}, {_BECAUSE[evicted.because]}"
+
+
+def _of_rules(job: int, first: Side, second: Side, changes: Sequence[RuleChange]) -> str:
+    """What differs for the job: its own team's rules first, then its profile and its pools, then others'."""
+    what = first.outcome.ledger.jobs[job]
+    teams = {side.parties.of(what) for side in (first, second)}
+    pools = {side.parties.pool_names(side.outcome.ledger)[side.outcome.ledger.pool[job]] for side in (first, second)}
+    own = [one for one in changes if one.team in teams and one.team]
+    around = [
+        one
+        for one in changes
+        if one not in own and ((one.profile and one.profile == what.profile) or one.pools & pools)
+    ]
+    found = [*own, *around]
+    if not found:
+        return "No rule of its own differs: others wait or run otherwise." if changes else "The rules are the same."
+    told = "; ".join(one.sentence for one in found[:MOST_RULES])
+    more = f"; and {many(len(found) - MOST_RULES, 'other difference')}" if len(found) > MOST_RULES else ""
+    return f"What differs: {told}{more}."

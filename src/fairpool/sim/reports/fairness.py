@@ -1,0 +1,158 @@
+"""Finish-time fairness: each team's jobs under the rules, against the same jobs with the team alone on its reservation.
+
+Alone means: pools that have exactly what is reserved for the team, as one bucket without nodes; first come, first
+served in strict order; nobody else there. What a policy with several pools reserves is its limit over all of them.
+Of a policy with a schedule its own numbers count, not those of its windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+from fairpool.app.ports import Stored
+from fairpool.app.records import Kind
+from fairpool.core.amounts import NOTHING, Amounts, get, show, total
+from fairpool.core.policies import Policy, Subject
+from fairpool.core.pools import Ordering, Placement, Pool, nominal_capacity
+from fairpool.sim.jobs import Job
+from fairpool.sim.ledger import Fate, Ledger
+from fairpool.sim.owners import Owners
+from fairpool.sim.replay import Replay
+from fairpool.sim.reports.figures import Fairness
+from fairpool.sim.reports.outcome import Heard, Outcome
+from fairpool.sim.reports.parties import Parties, called
+from fairpool.sim.reports.quantiles import MEDIAN, P95
+from fairpool.sim.rulebook import rulebook
+from fairpool.store.memory import MemoryStore
+
+ENDED = (Fate.DONE, Fate.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """A team's jobs as the ledger numbers them, and how they fared alone."""
+
+    team: str
+    reservation: str
+    numbers: tuple[int, ...]
+    ledger: Ledger | None
+
+
+def fairness(outcome: Outcome, parties: Parties, heard: Heard | None = None) -> list[Fairness]:
+    """The figures of every team that has jobs, by name."""
+    return [told(outcome.ledger, alone) for alone in each_alone(outcome, parties, heard)]
+
+
+def each_alone(outcome: Outcome, parties: Parties, heard: Heard | None = None) -> Iterable[Alone]:
+    """Each team alone on its reservation, by name."""
+    numbers: dict[str, list[int]] = {}
+    for number, job in enumerate(outcome.ledger.jobs):
+        numbers.setdefault(parties.of(job), []).append(number)
+    policies: dict[str, list[Policy]] = {}
+    for policy in outcome.rules.snapshot.policies:
+        if policy.reserved:
+            policies.setdefault(called(policy.subject), []).append(policy)
+    for team in sorted(numbers):
+        mine = policies.get(team, [])
+        ledger = None
+        if mine:
+            jobs = [_as_one_of(mine[0].subject, outcome.ledger.jobs[number]) for number in numbers[team]]
+            ledger = _replayed(rules_alone(outcome.rules, mine), jobs, team, heard)
+        yield Alone(team=team, reservation=_reservation(mine, parties), numbers=tuple(numbers[team]), ledger=ledger)
+
+
+def rules_alone(rules: Stored, policies: Sequence[Policy]) -> Stored:
+    """Rules in which these policies of one subject are alone on what is reserved for them.
+
+    Nothing is reserved there, since everything is theirs: order is that of arrival, without regard to what fits.
+    """
+    pools = tuple(_pool_alone(pool, policies) for pool in rules.snapshot.pools)
+    alone = [
+        replace(policy, reserved=NOTHING, limit=policy.reserved if policy.also else (), possible=None, dedicated=False)
+        for policy in policies
+    ]
+    made = rulebook(pools, alone, rules.snapshot.profiles)
+    profiles = [declared for declared in rules.declared if declared.kind is Kind.PROFILE]
+    others = [declared for declared in made.declared if declared.kind is not Kind.PROFILE]
+    return replace(made, declared=(*others, *profiles))
+
+
+def _pool_alone(pool: Pool, policies: Sequence[Policy]) -> Pool:
+    capacity = total(_held_in(pool, policy) for policy in policies)
+    return replace(
+        pool,
+        capacity=capacity,
+        nodes=(),
+        ordering=Ordering.FIFO,
+        backfill=False,
+        placement=Placement.PACK,
+        components=frozenset(),
+    )
+
+
+def _held_in(pool: Pool, policy: Policy) -> Amounts:
+    """As much of a reservation as can be used in that pool."""
+    if pool.id not in policy.pools:
+        return NOTHING
+    there = nominal_capacity(pool)
+    return tuple((key, min(value, get(there, key))) for key, value in policy.reserved if get(there, key))
+
+
+def _as_one_of(subject: Subject, job: Job) -> Job:
+    """The job of a team that is alone: nobody is there to be asked before, or to give way to."""
+    return replace(job, subjects=(subject,), priority=0, preemptible=True)
+
+
+def _replayed(rules: Stored, jobs: Sequence[Job], team: str, heard: Heard | None) -> Ledger:
+    replay = Replay(rules, jobs, owners=Owners(), reader=MemoryStore().reader)
+    return replay.run(told=None if heard is None else partial(heard, f"team {team} alone"))
+
+
+def _reservation(policies: Iterable[Policy], parties: Parties) -> str:
+    told = []
+    for policy in policies:
+        amounts = ", ".join(f"{show(value)} {key}" for key, value in policy.reserved)
+        told.append(f"{amounts} on {' + '.join(parties.names.pool(pool) for pool in policy.pools)}")
+    return "; ".join(told)
+
+
+def ratios(ledger: Ledger, alone: Alone) -> list[tuple[int, int]]:
+    """Of each job that ended both here and alone: how long that took here, and alone; microseconds."""
+    found = []
+    if alone.ledger is not None:
+        for there, here in enumerate(alone.numbers):
+            if ledger.fate[here] in ENDED and alone.ledger.fate[there] in ENDED:
+                submitted_at = ledger.jobs[here].submitted_at
+                found.append((ledger.ended[here] - submitted_at, alone.ledger.ended[there] - submitted_at))
+    return found
+
+
+def told(ledger: Ledger, alone: Alone) -> Fairness:
+    """The figures of one team."""
+    pairs = ratios(ledger, alone)
+    later = sum(here > there for here, there in pairs)
+    ordered = sorted(here / there for here, there in pairs)
+    return Fairness(
+        team=alone.team,
+        reservation=alone.reservation,
+        jobs=len(pairs),
+        left_out=len(alone.numbers) - len(pairs),
+        within=(len(pairs) - later) / len(pairs) if pairs else None,
+        mean=sum(ordered) / len(pairs) if pairs else None,
+        median=_quantile(ordered, MEDIAN),
+        p95=_quantile(ordered, P95),
+        worst=ordered[-1] if pairs else None,
+        later_jobs=later,
+    )
+
+
+def _quantile(ordered: Sequence[float], share: Fraction) -> float | None:
+    if not ordered:
+        return None
+    place = float(share) * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 1)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
