@@ -17,10 +17,10 @@ from fairpool.sim.reports.outcome import Outcome
 from fairpool.sim.reports.parties import Parties
 from fairpool.sim.reports.probing import Answer, Use, closest
 from fairpool.sim.reports.rule_changes import RuleChange
-from fairpool.sim.reports.wording import duration, many, moment, told_moment
+from fairpool.sim.reports.wording import duration, many, moment, shown, told_moment
 
 MOST_RULES = 3
-MOST_USERS = 2
+MOST_USERS = 3
 MOST_CAUSES = 2
 
 _BECAUSE = {
@@ -40,10 +40,10 @@ class Side:
     answers: Mapping[tuple[int, Instant], Answer]
 
 
-def explained(job: int, first: Side, second: Side, changes: Sequence[RuleChange]) -> str:
-    """How the job fared under each of the rules and why, and what of the rules differs for it."""
-    told = [f"{side.outcome.name}: {_fared(job, side)}." for side in (first, second)]
-    return " ".join([*told, _of_rules(job, first, second, changes)])
+def explained(job: int, first: Side, second: Side, changes: Sequence[RuleChange]) -> list[str]:
+    """How the job fared under the first rules and why, how under the second, and what of them differs for it."""
+    told = [f"Under {shown(side.outcome.name)} {_fared(job, side)}." for side in (first, second)]
+    return [*told, _of_rules(job, first, second, changes)]
 
 
 def _fared(job: int, side: Side) -> str:
@@ -118,7 +118,7 @@ def _named(sentence: str, side: Side, blocker: RequestId | None) -> str:
 
 def _job(number: int, side: Side) -> str:
     job = side.outcome.ledger.jobs[number]
-    return f"{job.name} of {side.parties.of(job)}"
+    return f"{shown(job.name)} of {shown(side.parties.of(job))}"
 
 
 def _evicted(job: int, side: Side, history: History) -> str:

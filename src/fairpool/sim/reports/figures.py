@@ -151,7 +151,9 @@ class Change(_Figures):
     second: Fared
     later_s: float | None
     at_least: bool
-    explanation: str
+    explanation: list[str] = Field(
+        description="how it fared under the first rules, how under the second, and what of them differs for it"
+    )
 
 
 class Comparison(_Figures):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -60,12 +61,19 @@ def percent(share: float) -> str:
         told = f"{100 * share:.{digits}f}"
         if float(told) not in (0, 100) or share in (0, 1):
             return (told.rstrip("0").rstrip(".") if digits == 1 else told) + " %"
-    return "under 0.001 %" if share < MIDDLE else "over 99.999 %"
-
-
-MIDDLE = 0.5
+    return "under 0.001 %" if share < 1 / 2 else "over 99.999 %"
 
 
 def many(count: int, one: str, more: str = "") -> str:
     """``1 job``, ``2 jobs``."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def shown(name: str, most: int = 60) -> str:
+    """A name of a trace, which may be anything, on one line: nothing in it steers a terminal or turns text around."""
+    plain = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in _UNSEEN else sign for sign in name)
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's categories of signs that are not seen: controls, formats, halves of pairs, ends of lines."""
