@@ -18,17 +18,16 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 def as_html(report: Report) -> str:
     """The whole page."""
-    tables = {table.name: table for table in as_tables(report)}
     body = "".join(
         (
             _header(report),
             _cards(report),
             _change(report),
-            _waits(report, tables),
-            _utilisation(report, tables),
-            _lending(report, tables),
-            _evictions(report, tables),
-            _fairness(report, tables),
+            _waits(report),
+            _utilisation(report),
+            _lending(report),
+            _evictions(report),
+            _fairness(report),
             _changes(report),
             _footer(report),
         )
@@ -98,8 +97,9 @@ def _done_again(report: Report) -> str:
 
 def _card(title: str, values: Sequence[str], note: str) -> str:
     keys = [f'<i class="key s{place}"></i>' if len(values) > 1 else "" for place in range(len(values))]
-    told = " &ensp;".join(f"{key}{text_of(value)}" for key, value in zip(keys, values, strict=True))
-    return f'<div class="card"><h3>{title}</h3><p>{told}<span class="small">{text_of(note)}</span></p></div>'
+    told = "".join(f"<span>{key}{text_of(value)}</span>" for key, value in zip(keys, values, strict=True))
+    small = f'<p class="small">{text_of(note)}</p>' if note else ""
+    return f'<div class="card"><h3>{text_of(title)}</h3><p class="values">{told}</p>{small}</div>'
 
 
 # ---- sections --------------------------------------------------------------------------------------------------------
@@ -126,22 +126,22 @@ def _jobs(count: int) -> str:
     return "job" if count == 1 else "jobs"
 
 
-def _waits(report: Report, tables: dict[str, Table]) -> str:
+def _waits(report: Report) -> str:
     left_out = team_charts.teams_left_out(report)
-    shown_teams = (
-        f" Charts are of all jobs and of the {team_charts.MOST_WAITS} teams with the most." if left_out else ""
+    of_whom = (
+        f" Charts are of the teams that waited most; {many(left_out, 'team')} more in the table." if left_out else ""
     )
     note = (
         "How long jobs waited altogether: from being asked for to the end, less the time in which they ran; the wait "
         "after an eviction counts. Each chart shows which share of jobs waited no longer than a length of time, on a "
-        f"logarithmic axis: the higher a line, the better.{shown_teams}"
+        f"logarithmic axis: the higher a line, the better.{of_whom}"
     )
-    kinds = "".join(_table(tables, f"waits-{kind}") for kind in ("team", "pool", "profile"))
+    kinds = "".join(_table(report, f"waits-{kind}", titled=True) for kind in ("team", "pool", "profile"))
     charts = f"{_legend(report)}{team_charts.waits(report)}"
     return f'<section><h2>Waits</h2><p class="note">{note}</p>{charts}{kinds}</section>'
 
 
-def _utilisation(report: Report, tables: dict[str, Table]) -> str:
+def _utilisation(report: Report) -> str:
     pools = sorted({pool.pool for replay in report.replays for pool in replay.pools})
     charts = "".join(
         f'<h3>Pool {text_of(pool)}</h3><div class="panel">{time_charts.utilisation(report, pool)}</div>'
@@ -156,7 +156,7 @@ def _utilisation(report: Report, tables: dict[str, Table]) -> str:
     )
     return (
         f'<section><h2>Utilisation</h2><p class="note">{note}</p>{_legend(report, *more)}{charts}'
-        f"{_table(tables, 'utilisation')}</section>"
+        f"{_table(report, 'utilisation')}</section>"
     )
 
 
@@ -164,7 +164,7 @@ def _step(report: Report) -> str:
     return duration(report.axis.step_s)
 
 
-def _lending(report: Report, tables: dict[str, Table]) -> str:
+def _lending(report: Report) -> str:
     unit = text_of(report.unit)
     note = (
         f"What a team uses above its reservation is borrowed: first of what nobody has reserved, then of the unused "
@@ -180,19 +180,19 @@ def _lending(report: Report, tables: dict[str, Table]) -> str:
         f'<section><h2>Borrowed and lent</h2><p class="note">{note}</p><ul>{totals}</ul>{_legend(report)}'
         f'<div class="panel">{team_charts.lending(report)}</div>'
         f'<h3>Lent over time, in {unit}s</h3><div class="panel">{time_charts.lending(report)}</div>'
-        f"{_table(tables, 'lending')}</section>"
+        f"{_table(report, 'lending')}</section>"
     )
 
 
-def _evictions(report: Report, tables: dict[str, Table]) -> str:
+def _evictions(report: Report) -> str:
     if not any(replay.evictions.count for replay in report.replays):
         return "<section><h2>Evictions</h2><p>Nothing was evicted.</p></section>"
     chart = f'<div class="panel">{time_charts.evictions(report)}</div>'
-    return f"<section><h2>Evictions</h2>{chart}{_table(tables, 'evictions')}</section>"
+    return f"<section><h2>Evictions</h2>{chart}{_table(report, 'evictions')}</section>"
 
 
-def _fairness(report: Report, tables: dict[str, Table]) -> str:
-    if "fairness" not in tables:
+def _fairness(report: Report) -> str:
+    if not any(replay.fairness for replay in report.replays):
         return ""
     note = (
         "The time from a job's being asked for to its end, divided by what it would be were its team alone on a pool "
@@ -202,7 +202,7 @@ def _fairness(report: Report, tables: dict[str, Table]) -> str:
     chart = team_charts.fairness(report)
     panel = f'{_legend(report)}<div class="panel">{chart}</div>' if chart else "<p>No team has a reservation.</p>"
     return (
-        f'<section><h2>Finish-time fairness</h2><p class="note">{note}</p>{panel}{_table(tables, "fairness")}</section>'
+        f'<section><h2>Finish-time fairness</h2><p class="note">{note}</p>{panel}{_table(report, "fairness")}</section>'
     )
 
 
@@ -261,18 +261,19 @@ def _footer(report: Report) -> str:
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _table(tables: dict[str, Table], name: str) -> str:
+def _table(report: Report, name: str, *, titled: bool = False) -> str:
     """A table; rows that begin alike share their first cell."""
-    table = tables.get(name)
+    table = next((table for table in as_tables(report) if table.name == name), None)
     if table is None:
         return ""
+    names = [shown(replay.name) for replay in report.replays]
     heads = "".join(
         f'<th{_look(table, place)} scope="col">{text_of(_heading(head))}</th>'
         for place, head in enumerate(table.headings)
     )
     grouped = groupby(table.rows, key=lambda row: row[: table.rules] if table.rules else row)
-    bodies = "".join(f"<tbody>{''.join(_rows(table, list(rows)))}</tbody>" for _, rows in grouped)
-    caption = f"<h3>{text_of(table.title)}</h3>"
+    bodies = "".join(f"<tbody>{''.join(_rows(table, list(rows), names))}</tbody>" for _, rows in grouped)
+    caption = f"<h3>{text_of(table.title)}</h3>" if titled else ""
     return f'{caption}<div class="scroll"><table><thead><tr>{heads}</tr></thead>{bodies}</table></div>'
 
 
@@ -282,7 +283,7 @@ def _heading(head: str) -> str:
     return words.replace("Gpu", "GPU").replace("gpu", "GPU")
 
 
-def _rows(table: Table, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _rows(table: Table, rows: Sequence[Sequence[str]], names: Sequence[str]) -> Iterator[str]:
     together = table.rules or 0
     for number_, row in enumerate(rows):
         cells = []
@@ -291,7 +292,7 @@ def _rows(table: Table, rows: Sequence[Sequence[str]]) -> Iterator[str]:
                 if number_ == 0:
                     cells.append(f'<td class="first wrap" rowspan="{len(rows)}">{text_of(cell)}</td>')
                 continue
-            key = f'<i class="key s{number_}"></i>' if table.rules == place and together else ""
+            key = f'<i class="key s{names.index(cell)}"></i>' if table.rules == place and cell in names else ""
             cells.append(f"<td{_look(table, place)}>{key}{text_of(cell)}</td>")
         yield f"<tr>{''.join(cells)}</tr>"
 

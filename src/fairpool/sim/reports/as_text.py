@@ -49,9 +49,11 @@ def _table(
     *,
     words: int,
     named: bool,
+    more_words: int = 0,
     note: str = "",
 ) -> Table:
-    """words: how many columns at the beginning are words; the column after them says the rules, where there are two."""
+    """words: how many columns at the beginning are words; the next one says the rules, where there are two, and is
+    followed by more_words."""
     ordered = sorted(rows, key=lambda row: row[:words])
     if not named:
         headings = (*headings[:words], *headings[words + 1 :])
@@ -62,7 +64,7 @@ def _table(
         headings=tuple(headings),
         rows=tuple(ordered),
         note=(note,) if note else (),
-        numeric=tuple(range(words + named, len(headings))),
+        numeric=tuple(range(words + named + more_words, len(headings))),
         rules=words if named else None,
     )
 
@@ -70,8 +72,8 @@ def _table(
 def _waits(replays: Sequence[Figures], kind: str, *, named: bool) -> Table:
     headings = (kind.upper(), "RULES", "JOBS", "MEAN", "MEDIAN", "95TH", "WORST", "AT ONCE", "UNFINISHED", "REFUSED")
     chosen = [(replay, group) for replay in replays for group in replay.groups if group.kind in ("all", kind)]
-    if kind == "profile" and not any(group.name for _, group in chosen):
-        chosen = []
+    if kind != "team" and len({group.name for _, group in chosen if group.kind == kind}) < 2:
+        chosen = []  # it would say again what is said of all jobs
     rows = (_wait_row(replay.name, group) for replay, group in chosen)
     return _table(f"waits-{kind}", f"Waits by {kind}", headings, rows, words=1, named=named)
 
@@ -137,12 +139,12 @@ def _evictions(report: Report, *, named: bool) -> Table:
 
 
 def _fairness(replays: Sequence[Figures], *, named: bool) -> Table:
-    headings = ("TEAM", "ALONE ON", "RULES", "JOBS", "NOT LATER", "LATER", "MEAN", "95TH", "WORST", "LEFT OUT")
+    headings = ("TEAM", "RULES", "ALONE ON", "JOBS", "NOT LATER", "LATER", "MEAN", "95TH", "WORST", "LEFT OUT")
     rows = (
         (
             shown(one.team),
-            one.reservation or "(nothing reserved)",
             shown(replay.name),
+            one.reservation or "(nothing reserved)",
             f"{one.jobs:,}",
             percent(one.within) if one.within is not None else "",
             f"{one.later_jobs:,}" if one.jobs else "",
@@ -153,7 +155,7 @@ def _fairness(replays: Sequence[Figures], *, named: bool) -> Table:
         for one in replay.fairness
     )
     note = "Time from being asked for to the end, divided by the same with the team alone on its reservation."
-    return _table("fairness", "Finish-time fairness", headings, rows, words=2, named=named, note=note)
+    return _table("fairness", "Finish-time fairness", headings, rows, words=1, more_words=1, named=named, note=note)
 
 
 def _comparison(found: Comparison, names: Sequence[str]) -> list[Table]:

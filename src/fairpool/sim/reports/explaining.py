@@ -24,8 +24,8 @@ MOST_USERS = 3
 MOST_CAUSES = 2
 
 _BECAUSE = {
-    Because.RECLAIM: "which reclaimed what is reserved for it",
-    Because.PRIORITY: "which has higher priority",
+    Because.RECLAIM: "its reservation",
+    Because.PRIORITY: "its priority",
     Because.CAPACITY: "as an operator wished",
 }
 
@@ -52,16 +52,20 @@ def _fared(job: int, side: Side) -> str:
     if fate in (Fate.REJECTED, Fate.CANCELLED):
         return _refused(job, side, fate)
     history = side.histories[job]
-    parts = [_waited(job, side, history)]
-    if history.evictions:
-        parts.append(_evicted(job, side, history))
-    if fate is Fate.WAITING:
-        parts.append("it still waits when the replay ends")
-    elif fate is Fate.RUNNING:
-        parts.append("it still runs when the replay ends")
-    elif fate is Fate.EXPIRED:
-        parts.append("it was ended after as long as it had said that it runs")
-    return "; ".join(parts)
+    told = [
+        _waited(job, side, history),
+        _asked(job, side, history),
+        _evicted(job, side, history),
+        _AT_THE_END.get(fate),
+    ]
+    return ". ".join(sentence for sentence in told if sentence)
+
+
+_AT_THE_END = {
+    Fate.WAITING: "It still waits when the replay ends",
+    Fate.RUNNING: "It still runs when the replay ends",
+    Fate.EXPIRED: "It was ended after as long as it had said that it runs",
+}
 
 
 def _refused(job: int, side: Side, fate: Fate) -> str:
@@ -80,29 +84,28 @@ def _waited(job: int, side: Side, history: History) -> str:
         return "it started at once"
     waits = sum(1 for stretch in history.stretches if not stretch.running and stretch.length_us)
     told = f"it waited {duration(wait_us / SECOND)}"
-    if waits > 1:
-        told += f" in {waits} stretches, the longest {duration(longest.length_us / SECOND)}"
-    answer = side.answers.get((job, longest.since))
-    if answer is None:
-        return told
-    return f"{told}; queued {told_moment(moment(longest.since))} it was {_why(answer, side)}"
+    return f"{told} in {waits} stretches, the longest {duration(longest.length_us / SECOND)}" if waits > 1 else told
 
 
-def _why(answer: Answer, side: Side) -> str:
-    """Its place and what was missing, where it came closest, and who used most of that."""
-    view = closest(answer.explanation)
-    if view is None:
-        return "waiting for the next decision"
+def _asked(job: int, side: Side, history: History) -> str:
+    """What the core said when its longest wait began: its place and what was missing, where it came closest, and who
+    used most of that."""
+    longest = history.longest_wait
+    answer = side.answers.get((job, longest.since)) if longest is not None else None
+    view = closest(answer.explanation) if answer is not None else None
+    if answer is None or view is None:
+        return ""
     reasons = "; ".join(_named(sentence_of(fact, side.parties.names), side, fact.blocker) for fact in view.reasons)
     place = f"{ordinal(view.position)} in line for pool {side.parties.names.pool(view.pool)}"
-    used = "; ".join(_use(use, side) for use in answer.uses[:MOST_USERS])
-    return f"{place}: {reasons} ({used})" if used else f"{place}: {reasons}"
+    used = ", ".join(_use(use, side) for use in answer.uses[:MOST_USERS])
+    told = f"Queued {told_moment(moment(answer.at))} it was {place}: {reasons}"
+    return f"{told}; {used}" if used else told
 
 
 def _use(use: Use, side: Side) -> str:
     above = use.used - use.reserved
-    borrowed = f", {show(above)} of it borrowed" if above > 0 else ""
-    return f"{_policy(use.policy, side)} used {show(use.used)} {use.key}{borrowed}"
+    borrowed = f" ({show(above)} borrowed)" if above > 0 else ""
+    return f"{_policy(use.policy, side)} used {show(use.used)}{borrowed}"
 
 
 def _policy(policy: PolicyId, side: Side) -> str:
@@ -122,19 +125,22 @@ def _job(number: int, side: Side) -> str:
 
 
 def _evicted(job: int, side: Side, history: History) -> str:
+    """How often it was evicted, and for whom at first."""
     count = len(history.evictions)
-    told = [_cause(evicted, side) for evicted in history.evictions[:MOST_CAUSES]]
+    if not count:
+        return ""
     times = {1: "once", 2: "twice"}.get(count, f"{count} times")
-    lost_s = side.outcome.ledger.lost_us[job] / SECOND
-    lost = f", and {duration(lost_s)} of its work was done again" if lost_s else ""
     first = "first " if count > MOST_CAUSES else ""
-    return f"it was evicted {times}, {first}{' and '.join(told)}{lost}"
+    causes = " and ".join(_cause(evicted, side) for evicted in history.evictions[:MOST_CAUSES])
+    lost_s = side.outcome.ledger.lost_us[job] / SECOND
+    lost = f"; {duration(lost_s)} of its work was done again" if lost_s else ""
+    return f"Evicted {times}, {first}{causes}{lost}"
 
 
 def _cause(evicted: Evicted, side: Side) -> str:
     if evicted.cause == NEVER:
         return _BECAUSE[evicted.because]
-    return f"for job {_job(evicted.cause, side)}, {_BECAUSE[evicted.because]}"
+    return f"for {_job(evicted.cause, side)} ({_BECAUSE[evicted.because]})"
 
 
 def _of_rules(job: int, first: Side, second: Side, changes: Sequence[RuleChange]) -> str:

@@ -40,12 +40,13 @@ pre { margin: 0; padding: 12px 14px; background: var(--panel); border: 1px solid
 .key.solid { height: 0; border-radius: 0; background: none; border-top: 2px solid var(--quiet); }
 .of { font-size: 14px; margin: 14px 0 2px; color: var(--quiet); }
 
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); gap: 12px; margin: 26px 0 0; }
+.cards { display: grid; grid-template-columns: repeat(3, 1fr); gap: 12px; margin: 26px 0 0; }
 .card { background: var(--panel); border: 1px solid var(--hair); border-radius: 10px; padding: 13px 16px 12px; }
 .card h3 { margin: 0 0 5px; font-size: 13px; font-weight: 500; color: var(--quiet); }
-.card p { margin: 0; font-size: 21px; line-height: 1.3; font-weight: 620; font-variant-numeric: tabular-nums; }
-.card p .key { vertical-align: 4px; }
-.card .small { display: block; font-size: 13px; font-weight: 400; color: var(--quiet); }
+.values { display: flex; flex-wrap: wrap; gap: 0 20px; margin: 0; font-size: 21px; line-height: 1.3; font-weight: 620;
+  font-variant-numeric: tabular-nums; }
+.values span { white-space: nowrap; } .values .key { vertical-align: 4px; }
+.card .small { margin: 2px 0 0; font-size: 13px; color: var(--quiet); }
 
 .panel { background: var(--panel); border: 1px solid var(--hair); border-radius: 10px; padding: 14px 16px 8px;
   margin: 10px 0 12px; }
@@ -64,7 +65,7 @@ svg path { fill: none; vector-effect: non-scaling-stroke; }
 .line { stroke-width: 1.6; stroke-linejoin: round; }
 .reserved { stroke-width: 1.2; stroke-dasharray: 5 4; opacity: .85; } .capacity { stroke-width: 1.4; opacity: .75; }
 .span { stroke-width: 1.4; opacity: .55; }
-path.s0 { stroke: var(--s0); } path.s1 { stroke: var(--s1); }
+path.s0 { stroke: var(--s0); } path.s1 { stroke: var(--s1); } path.same { stroke: var(--quiet); }
 svg path.fill { stroke: none; } svg path.fill.s0 { fill: var(--s0-fill); } svg path.fill.s1 { fill: var(--s1-fill); }
 .bar.s0 { fill: var(--s0); } .bar.s1 { fill: var(--s1); } .bar.lent { opacity: .5; }
 .dot.s0 { fill: var(--s0); stroke: var(--s0); } .dot.s1 { fill: var(--s1); stroke: var(--s1); }
@@ -79,7 +80,7 @@ th, td { text-align: left; padding: 6px 14px; vertical-align: top; white-space: 
 th { font-weight: 500; font-size: 13px; color: var(--quiet); border-bottom: 1px solid var(--hair); padding-top: 9px; }
 td.number, th.number { text-align: right; }
 tbody + tbody tr:first-child td { border-top: 1px solid var(--grid); }
-tbody:first-of-type td:first-child, td.first { font-weight: 550; }
+td.first { font-weight: 550; }
 td.wrap { white-space: normal; min-width: 120px; overflow-wrap: anywhere; }
 
 .sides { display: grid; grid-template-columns: 1fr 1fr; gap: 12px 24px; }
@@ -102,7 +103,7 @@ footer { margin-top: 56px; padding-top: 20px; border-top: 1px solid var(--hair);
   h1 { font-size: 23px; } h2 { margin-top: 42px; }
   .wide { display: none; } .narrow { display: block; }
   .sides { grid-template-columns: 1fr; }
-  .cards { grid-template-columns: 1fr 1fr; gap: 8px; } .card { padding: 10px 12px; } .card p { font-size: 17px; }
+  .cards { grid-template-columns: 1fr 1fr; gap: 8px; } .card { padding: 10px 12px; } .values { font-size: 17px; }
   .panel { padding: 10px 6px 4px; }
   th, td { padding: 6px 10px; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 8px; }

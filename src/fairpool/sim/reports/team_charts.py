@@ -29,7 +29,7 @@ SMALL = 320
 """Width of one of many small charts."""
 MOST_WAITS = 11
 MOST_ROWS = 40
-"""Teams that charts show: those with the most jobs; tables show all."""
+"""Teams that charts show, one small chart or one row each; tables show all."""
 HOVERS = 40
 RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1_000.0)
 
@@ -40,28 +40,38 @@ RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1_000.0)
 def waits(report: Report) -> str:
     """How waits are distributed, for all jobs and for the teams with the most: a small chart each."""
     found = _waiting(report)
-    longest = max([10.0, *(group.waits.worst_s for groups in found.values() for group in groups if group.waits)])
-    charts = [_waits_of(report, name, groups, longest) for name, groups in found.items()]
+    longest = max([10.0, *(group.waits.worst_s for _, groups in found for group in groups if group.waits)])
+    charts = [_waits_of(report, name, groups, longest) for name, groups in found]
     return f'<div class="small-charts">{"".join(charts)}</div>'
 
 
 def teams_left_out(report: Report) -> int:
-    """How many teams have no small chart."""
-    teams = {group.name for replay in report.replays for group in replay.groups if group.kind == "team"}
-    return max(0, len(teams) - MOST_WAITS)
+    """How many teams have no small chart: those that waited least, or not at all."""
+    return len(_waited(report)) - len(_charted(report))
 
 
-def _waiting(report: Report) -> dict[str, list[Group]]:
-    """All jobs first, then teams by name; of each the group under each of the rules."""
-    jobs: dict[str, int] = {}
-    for replay in report.replays:
-        for group in replay.groups:
-            if group.kind == "team":
-                jobs[group.name] = max(group.jobs, jobs.get(group.name, 0))
-    teams = sorted(sorted(jobs, key=lambda name: (-jobs[name], name))[:MOST_WAITS])
-    found = {"": [_group(replay, "all", "") for replay in report.replays]}
-    found.update({name or " ": [_group(replay, "team", name) for replay in report.replays] for name in teams})
-    return found
+def _waited(report: Report) -> dict[str, float]:
+    """How long the jobs of each team waited together, under the rules under which that was longer."""
+    waited: dict[str, float] = {}
+    for group in (group for replay in report.replays for group in replay.groups if group.kind == "team"):
+        total = group.waits.mean_s * group.waits.jobs if group.waits is not None else 0.0
+        waited[group.name] = max(total, waited.get(group.name, 0.0))
+    return waited
+
+
+def _charted(report: Report) -> list[str]:
+    waited = _waited(report)
+    most = sorted(waited, key=lambda name: (-waited[name], name))[:MOST_WAITS]
+    return sorted(name for name in most if waited[name])
+
+
+def _waiting(report: Report) -> list[tuple[str, list[Group]]]:
+    """All jobs first, then the charted teams by name; of each the group under each of the rules."""
+    all_ = ("All jobs", [_group(replay, "all", "") for replay in report.replays])
+    teams = [
+        (name or "(none)", [_group(replay, "team", name) for replay in report.replays]) for name in _charted(report)
+    ]
+    return [all_, *teams]
 
 
 def _group(replay: Figures, kind: str, name: str) -> Group:
@@ -82,7 +92,7 @@ def _waits_of(report: Report, name: str, groups: Sequence[Group], longest_s: flo
             points = [(frame.x(math.log10(at)), frame.y(share)) for at, share in group.waits.distribution]
             shapes.append(line(steps(points, frame.x(frame.x_to)), f"line s{place}"))
     shapes += _wait_hovers(report, frame, groups)
-    title = shown(name).strip() or ("All jobs" if not name else "(none)")
+    title = shown(name)
     told = "".join(_wait_told(place, group, two=len(groups) > 1) for place, group in enumerate(groups))
     chart = svg(frame, f"Share of jobs of {title} that waited no longer than a length of time", shapes, "fluid")
     jobs = many(max(group.jobs for group in groups), "job")

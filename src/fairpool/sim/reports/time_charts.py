@@ -39,9 +39,9 @@ def utilisation(report: Report, pool: str) -> str:
 
     def draw(width: int) -> str:
         frame = _frame(report, width, 220, most)
-        shapes = [*_axes(report, frame, most)]
+        shapes = [*_axes(report, frame, most), *_there(report, frame, [use for _, use in uses])]
         for place, (_, use) in enumerate(uses):
-            shapes += _used(report, frame, use, place, alone=len(uses) == 1)
+            shapes += _used(report, frame, use, place)
         if width == WIDE:
             shapes += _hovers(report, frame, lambda here: _use_told(uses, here, report.unit))
         return svg(frame, f"{report.unit}s of pool {pool} in use over time", shapes)
@@ -53,14 +53,21 @@ def _pool_of(replay: Figures, name: str) -> PoolUse | None:
     return next((pool for pool in replay.pools if pool.pool == name), None)
 
 
-def _used(report: Report, frame: Frame, use: PoolUse, place: int, *, alone: bool) -> Iterator[str]:
+def _used(report: Report, frame: Frame, use: PoolUse, place: int) -> Iterator[str]:
     points = _stairs(report, frame, use.used)
-    if alone or place == 0:
-        yield area(points, frame.floor, f"fill s{place}")
+    if place == 0:
+        yield area(points, frame.floor, "fill s0")
     yield line(points, f"line s{place}")
-    if use.reserved is not None and any(use.reserved):
-        yield line(_stairs(report, frame, use.reserved), f"reserved s{place}")
-    yield rule(frame.x(0), frame.y(use.capacity), frame.x(frame.x_to), frame.y(use.capacity), f"capacity s{place}")
+
+
+def _there(report: Report, frame: Frame, uses: Sequence[PoolUse]) -> Iterator[str]:
+    """What there is, and what of it is reserved: drawn once where it is the same under all rules."""
+    same = len({(use.capacity, tuple(use.reserved or ())) for use in uses}) == 1
+    for place, use in enumerate(uses[:1] if same else uses):
+        look = "same" if same else f"s{place}"
+        if use.reserved is not None and any(use.reserved):
+            yield line(_stairs(report, frame, use.reserved), f"reserved {look}")
+        yield rule(frame.x(0), frame.y(use.capacity), frame.x(frame.x_to), frame.y(use.capacity), f"capacity {look}")
 
 
 def _use_told(uses: Sequence[tuple[str, PoolUse]], here: slice, unit: str) -> str:
