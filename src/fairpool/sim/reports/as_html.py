@@ -128,13 +128,11 @@ def _jobs(count: int) -> str:
 
 def _waits(report: Report) -> str:
     left_out = team_charts.teams_left_out(report)
-    of_whom = (
-        f" Charts are of the teams that waited most; {many(left_out, 'team')} more in the table." if left_out else ""
-    )
+    more = f" Charts are of the teams that waited most; {many(left_out, 'team')} more in the table." if left_out else ""
     note = (
         "How long jobs waited altogether: from being asked for to the end, less the time in which they ran; the wait "
         "after an eviction counts. Each chart shows which share of jobs waited no longer than a length of time, on a "
-        f"logarithmic axis: the higher a line, the better.{of_whom}"
+        f"logarithmic axis: the higher a line, the better.{more}"
     )
     kinds = "".join(_table(report, f"waits-{kind}", titled=True) for kind in ("team", "pool", "profile"))
     charts = f"{_legend(report)}{team_charts.waits(report)}"

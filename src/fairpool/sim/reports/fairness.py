@@ -41,12 +41,30 @@ class Alone:
     ledger: Ledger | None
 
 
-def fairness(outcome: Outcome, parties: Parties, heard: Heard | None = None) -> list[Fairness]:
+class Soloists:
+    """Teams that have been replayed alone, for the next time that one is asked for with the same jobs and rules."""
+
+    def __init__(self, heard: Heard | None = None) -> None:
+        self._heard = heard
+        self._known: dict[str, tuple[Stored, list[Job], Ledger]] = {}
+
+    def replayed(self, team: str, rules: Stored, jobs: list[Job]) -> Ledger:
+        """What becomes of the jobs of a team that is alone under these rules."""
+        known = self._known.get(team)
+        if known is not None and known[0] == rules and known[1] == jobs:
+            return known[2]
+        replay = Replay(rules, jobs, owners=Owners(), reader=MemoryStore().reader)
+        ledger = replay.run(told=None if self._heard is None else partial(self._heard, f"team {team} alone"))
+        self._known[team] = (rules, jobs, ledger)
+        return ledger
+
+
+def fairness(outcome: Outcome, parties: Parties, soloists: Soloists) -> list[Fairness]:
     """The figures of every team that has jobs, by name."""
-    return [told(outcome.ledger, alone) for alone in each_alone(outcome, parties, heard)]
+    return [told(outcome.ledger, alone) for alone in each_alone(outcome, parties, soloists)]
 
 
-def each_alone(outcome: Outcome, parties: Parties, heard: Heard | None = None) -> Iterable[Alone]:
+def each_alone(outcome: Outcome, parties: Parties, soloists: Soloists) -> Iterable[Alone]:
     """Each team alone on its reservation, by name."""
     numbers: dict[str, list[int]] = {}
     for number, job in enumerate(outcome.ledger.jobs):
@@ -60,7 +78,7 @@ def each_alone(outcome: Outcome, parties: Parties, heard: Heard | None = None) -
         ledger = None
         if mine:
             jobs = [_as_one_of(mine[0].subject, outcome.ledger.jobs[number]) for number in numbers[team]]
-            ledger = _replayed(rules_alone(outcome.rules, mine), jobs, team, heard)
+            ledger = soloists.replayed(team, rules_alone(outcome.rules, mine), jobs)
         yield Alone(team=team, reservation=_reservation(mine, parties), numbers=tuple(numbers[team]), ledger=ledger)
 
 
@@ -104,11 +122,6 @@ def _held_in(pool: Pool, policy: Policy) -> Amounts:
 def _as_one_of(subject: Subject, job: Job) -> Job:
     """The job of a team that is alone: nobody is there to be asked before, or to give way to."""
     return replace(job, subjects=(subject,), priority=0, preemptible=True)
-
-
-def _replayed(rules: Stored, jobs: Sequence[Job], team: str, heard: Heard | None) -> Ledger:
-    replay = Replay(rules, jobs, owners=Owners(), reader=MemoryStore().reader)
-    return replay.run(told=None if heard is None else partial(heard, f"team {team} alone"))
 
 
 def _reservation(policies: Iterable[Policy], parties: Parties) -> str:

@@ -10,6 +10,7 @@ from fairpool.sim.reports.as_csv import figure_rows, job_rows, written
 from fairpool.sim.reports.as_json import as_json
 from fairpool.sim.reports.as_text import Table, as_tables
 from fairpool.sim.reports.changes import comparison
+from fairpool.sim.reports.fairness import Soloists
 from fairpool.sim.reports.figures import Axis, Report
 from fairpool.sim.reports.outcome import About, Heard, Outcome
 from fairpool.sim.reports.parties import Parties, measured_key, unit_of
@@ -51,6 +52,7 @@ def _report(outcomes: Sequence[Outcome], about: About, *, alone: bool, explained
     intervals = _intervals(outcomes)
     parties = [Parties(outcome.rules) for outcome in outcomes]
     sides = list(zip(outcomes, parties, strict=True))
+    soloists = Soloists(heard) if alone else None
     return Report(
         title=about.title,
         trace=about.trace,
@@ -68,7 +70,7 @@ def _report(outcomes: Sequence[Outcome], about: About, *, alone: bool, explained
             step_s=intervals.length_us / intervals.count / SECOND,
             intervals=intervals.count,
         ),
-        replays=[figures(one, names, key, intervals, alone=alone, heard=heard) for one, names in sides],
+        replays=[figures(one, names, key, intervals, soloists=soloists) for one, names in sides],
         comparison=comparison(sides[0], sides[1], asked=explained, heard=heard) if len(sides) == 2 else None,
     )
 

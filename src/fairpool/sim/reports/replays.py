@@ -9,19 +9,19 @@ from fairpool.core.ids import Instant
 from fairpool.core.requests import Because
 from fairpool.sim.ledger import Ledger
 from fairpool.sim.reports import usage as used
-from fairpool.sim.reports.fairness import fairness
+from fairpool.sim.reports.fairness import Soloists, fairness
 from fairpool.sim.reports.figures import Evictions, Figures, Lending, PoolUse, TeamUse
 from fairpool.sim.reports.measures import groups
-from fairpool.sim.reports.outcome import Heard, Outcome
+from fairpool.sim.reports.outcome import Outcome
 from fairpool.sim.reports.parties import Parties, called
 from fairpool.sim.reports.usage import Intervals, Usage
 from fairpool.sim.reports.wording import hours, units
 
 
 def figures(
-    outcome: Outcome, parties: Parties, key: str, intervals: Intervals, *, alone: bool, heard: Heard | None
+    outcome: Outcome, parties: Parties, key: str, intervals: Intervals, *, soloists: Soloists | None
 ) -> Figures:
-    """Everything about one replay. alone: with finish-time fairness, which replays each team by itself."""
+    """Everything about one replay; with finish-time fairness where there are soloists to replay teams by themselves."""
     ledger = outcome.ledger
     amounts = parties.amounts(ledger, key)
     usage = used.usage(ledger, outcome.rules, amounts, key, intervals)
@@ -33,7 +33,7 @@ def figures(
         teams=_teams(usage, intervals),
         lending=_lending(usage, intervals),
         evictions=_evictions(ledger, amounts, intervals),
-        fairness=fairness(outcome, parties, heard) if alone else [],
+        fairness=fairness(outcome, parties, soloists) if soloists is not None else [],
     )
 
 

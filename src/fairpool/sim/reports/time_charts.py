@@ -61,13 +61,22 @@ def _used(report: Report, frame: Frame, use: PoolUse, place: int) -> Iterator[st
 
 
 def _there(report: Report, frame: Frame, uses: Sequence[PoolUse]) -> Iterator[str]:
-    """What there is, and what of it is reserved: drawn once where it is the same under all rules."""
-    same = len({(use.capacity, tuple(use.reserved or ())) for use in uses}) == 1
-    for place, use in enumerate(uses[:1] if same else uses):
-        look = "same" if same else f"s{place}"
-        if use.reserved is not None and any(use.reserved):
-            yield line(_stairs(report, frame, use.reserved), f"reserved {look}")
-        yield rule(frame.x(0), frame.y(use.capacity), frame.x(frame.x_to), frame.y(use.capacity), f"capacity {look}")
+    """What there is, and what of it is reserved; each drawn once where it is the same under all rules."""
+    capacities = [use.capacity for use in uses]
+    reserved = [use.reserved or [] for use in uses]
+    for place, look in _looks(capacities):
+        level = frame.y(capacities[place])
+        yield rule(frame.x(0), level, frame.x(frame.x_to), level, f"capacity {look}")
+    for place, look in _looks(reserved):
+        if any(reserved[place]):
+            yield line(_stairs(report, frame, reserved[place]), f"reserved {look}")
+
+
+def _looks(values: Sequence[object]) -> list[tuple[int, str]]:
+    """Which of the values to draw, and how."""
+    if len(values) > 1 and all(value == values[0] for value in values):
+        return [(0, "same")]
+    return [(place, f"s{place}") for place in range(len(values))]
 
 
 def _use_told(uses: Sequence[tuple[str, PoolUse]], here: slice, unit: str) -> str:
