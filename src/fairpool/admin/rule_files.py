@@ -28,7 +28,7 @@ def read_rules(paths: Sequence[str | Path]) -> list[Given]:
     try:
         documents = read_files([str(path) for path in paths])
     except MisplacedText as error:
-        raise RulesFault([_misplaced(place, told) for place, told in error.problems]) from None
+        raise RulesFault([misplaced(place, told) for place, told in error.problems]) from None
     given: list[Given] = []
     wrong: list[ScenarioFileError] = []
     for written in documents:
@@ -71,7 +71,8 @@ _MAKERS: dict[type, Callable[..., Pool | Profile | Policy]] = {
 }
 
 
-def _misplaced(place: Place, told: str) -> ScenarioFileError:
+def misplaced(place: Place, told: str) -> ScenarioFileError:
+    """A complaint about a text, at its place."""
     return _fault(f"column {place.column}: {told}" if place.column else told, place.file, place.line)
 
 
