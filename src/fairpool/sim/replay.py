@@ -18,7 +18,7 @@ from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader, Stored
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import windows
-from fairpool.app.use_cases.requests import Ask, build, with_defaults
+from fairpool.app.use_cases.requests import Ask, build, reckoned_wait_timeout_s, with_defaults
 from fairpool.core import events as ev
 from fairpool.core.ids import Instant, RequestId, seconds
 from fairpool.core.plan import Evict, Grant, Plan
@@ -75,6 +75,7 @@ class Replay:
         self._attempts: list[int] = []  # by job: how often it has been queued, less one
         self._done_us: dict[int, int] = {}  # by job: what earlier attempts have done for good, where that is anything
         self._queued_at = array("q")  # by job: its place, which a retry keeps (S24)
+        self._overdue: list[RequestId] = []  # evicted, and ended by their declared run time before they let go
         self._stopped = False
 
     def stop(self) -> None:
@@ -128,32 +129,41 @@ class Replay:
         while True:
             plan = decide(self._world, now)
             self.ledger.decisions += 1
-            follows = self._carry_out(plan, now)
+            follows = self._carry_out(plan, now) or self._requeue_overdue(now)
             if not follows and (plan.wake_at is None or plan.wake_at > now):
                 break
         self._wake_at = plan.wake_at
+
+    def _requeue_overdue(self, now: Instant) -> bool:
+        overdue, self._overdue = self._overdue, []
+        for request in overdue:
+            self._preempted(_job_of(request), request, now)
+        return bool(overdue)
 
     # ---- what the trace says ----------------------------------------------------------------------------------------
 
     def _submit(self, job: Job, now: Instant) -> None:
         number = self.ledger.arrive(job)
         self._attempts.append(0)
-        self._queued_at.append(self._memory.next_arrival(now))
+        known = len(self._shapes)
+        like = self._like(job)
+        # The first of its kind was given its place when it was made.
+        self._queued_at.append(like.queued_at if len(self._shapes) > known else self._memory.next_arrival(now))
         self._queue(number, job, now)
 
     def _queue(self, number: int, job: Job, now: Instant) -> None:
-        like = self._like(job)
+        like, queued_at = self._like(job), Instant(self._queued_at[number])
         request = Request(
             id=_request_of(number, self._attempts[number]),
             subjects=like.subjects,
             demand=like.demand,
-            queued_at=Instant(self._queued_at[number]),
+            queued_at=queued_at,
             preemptible=like.preemptible,
             priority=job.priority,
             profile=like.profile,
             pool=like.pool,
             max_runtime_s=like.max_runtime_s if job.max_runtime_s is None else job.max_runtime_s,
-            wait_timeout_s=job.wait_timeout_s,
+            wait_timeout_s=reckoned_wait_timeout_s(job.wait_timeout_s, queued_at, now),
         )
         self._world.apply(ev.Submitted(request=request), now)
 
@@ -188,9 +198,13 @@ class Replay:
         self._finish(due.job, request, now, Fate.DONE)
 
     def _expire(self, request: RequestId, now: Instant) -> None:
-        """It has run for longer than it said: as the server does it."""
+        """It has run for longer than it said. One that was letting go is preempted like others."""
+        evicted = self._world.status_of(request) is Status.PREEMPTING
         self._world.apply(ev.Ended(request=request, how=Status.EXPIRED), now)
-        self._finish(_job_of(request), request, now, Fate.EXPIRED)
+        if evicted:
+            self._overdue.append(request)
+        else:
+            self._finish(_job_of(request), request, now, Fate.EXPIRED)
 
     def _finish(self, number: int, request: RequestId, now: Instant, fate: Fate) -> None:
         self._memory.runtimes.end(request)
@@ -225,18 +239,22 @@ class Replay:
 
     def _evict(self, evict: Evict, now: Instant) -> bool:
         number = _job_of(evict.request)
-        cause = NEVER if evict.cause is None else _job_of(evict.cause)
-        ledger = self.ledger
-        before_us = self._done_us.get(number, 0)
-        until = min(evict.deadline_at, Instant(now + seconds(self._owners.release_after_s)))
-        ran_us = until - ledger.last_start[number]
-        lost_us = before_us + ran_us - self._owners.done_us(before_us, ran_us)
-        ledger.evictions.append(Evicted(now, number, cause, evict.because, lost_us))
-        if until <= now:
+        lets_go_at = Instant(now + seconds(self._owners.release_after_s))
+        self._note_eviction(number, evict, now, min(evict.deadline_at, lets_go_at))
+        if evict.deadline_at <= now or lets_go_at > evict.deadline_at:
+            return False  # a later decision ends the hold; where there is no grace period, the next one
+        if lets_go_at <= now:
             self._let_go(number, evict.request, now)
             return True
-        heappush(self._due, _Due(until, number, self._attempts[number]))
+        heappush(self._due, _Due(lets_go_at, number, self._attempts[number]))
         return False
+
+    def _note_eviction(self, number: int, evict: Evict, now: Instant, until: Instant) -> None:
+        before_us = self._done_us.get(number, 0)
+        ran_us = until - self.ledger.last_start[number]
+        lost_us = before_us + ran_us - self._owners.done_us(before_us, ran_us)
+        cause = NEVER if evict.cause is None else _job_of(evict.cause)
+        self.ledger.evictions.append(Evicted(now, number, cause, evict.because, lost_us))
 
     def _let_go(self, number: int, request: RequestId, now: Instant) -> None:
         self._world.apply(ev.Ended(request=request, how=Status.RELEASED), now)

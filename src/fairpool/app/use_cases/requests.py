@@ -155,12 +155,18 @@ def build(
         profile=profile.name if profile is not None else "",
         pool=pool.name if pool is not None else "",
         max_runtime_s=ask.max_runtime_s,
-        wait_timeout_s=None if ask.wait_timeout_s is None else ask.wait_timeout_s + _since_s(queued_at, now),
+        wait_timeout_s=reckoned_wait_timeout_s(ask.wait_timeout_s, queued_at, now),
     )
 
 
+def reckoned_wait_timeout_s(own: int | None, queued_at: Instant, now: Instant) -> int | None:
+    """How long a request that arrives now may wait in the core's reckoning, which for a retry begins when the first
+    attempt was queued. own: what it is willing to wait from its own arrival."""
+    return None if own is None else own + _since_s(queued_at, now)
+
+
 def _since_s(queued_at: Instant, now: Instant) -> int:
-    """By how much longer a retry may wait in the core's reckoning, which begins when the first attempt was queued."""
+    """By how much longer a retry may wait in the core's reckoning."""
     return -((queued_at - now) // SECOND)
 
 
