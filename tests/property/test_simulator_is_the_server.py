@@ -91,7 +91,7 @@ class Served:
     def end(self, at: int, number: int, request: str) -> list[Any]:
         if self.current[number] != request or request not in self.office.memory.live:
             return []
-        record = self.office.memory.live[request]
+        record = self.office.get(request)
         assert record.state.grant is not None
         left_us = self.jobs[number].run_us - self.done_us[number]
         if record.status is Status.PREEMPTING and at - record.state.grant.granted_at < left_us:

@@ -3,13 +3,13 @@ pools, policies and profiles of a scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
 from fairpool.admin.rule_files import misplaced
 from fairpool.app.manifests import planning
-from fairpool.app.manifests.carrying_out import Refusals, carry_out
+from fairpool.app.manifests.carrying_out import Refusal, Refusals, carry_out
 from fairpool.app.manifests.values import Scope
 from fairpool.app.manifests.what_if import frozen
 from fairpool.app.memory import Memory
@@ -25,9 +25,11 @@ from fairpool.server import declaring
 from fairpool.sim.rulebook import rulebook
 from fairpool.sim.scenario_file import Surroundings, read_file
 from fairpool.sim.scenario_given import RulesFault
-from fairpool.sim.scenario_reading import ScenarioFileError, documents
+from fairpool.sim.scenario_reading import ScenarioFileError
+from fairpool.sim.scenario_reading import documents as texts
 from fairpool.store.memory import MemoryStore
 from fairpool.wire.manifests.files import SUFFIXES, Written, read_files
+from fairpool.wire.manifests.kinds import Document
 from fairpool.wire.manifests.places import MisplacedText
 
 DECIDING = frozenset({Kind.COMPONENT, Kind.USER, Kind.TEAM, Kind.SERVICE_ACCOUNT, Kind.POOL, Kind.PROFILE, Kind.POLICY})
@@ -53,29 +55,47 @@ def read_rules(paths: Sequence[Path], at: Instant) -> Stored:
         written = [one for one in read_files([str(path) for path in paths]) if Kind(one.document.kind) in DECIDING]
     except MisplacedText as error:
         raise RulesFault([misplaced(place, told) for place, told in error.problems]) from None
-    return _in_force(written, at)
+    return _in_force([one.document for one in written], at, lambda index, field: _at(written[index], field))
 
 
-def _in_force(written: Sequence[Written], at: Instant) -> Stored:
+def rules_of(documents: Sequence[Document], at: Instant, origin: str) -> Stored:
+    """What these documents put in force at that moment. origin: where they come from, for complaints.
+
+    Raises RulesFault.
+    """
+    deciding = [document for document in documents if Kind(document.kind) in DECIDING]
+
+    def place(index: int, field: str) -> tuple[str, int]:
+        return f"{origin}, {deciding[index].kind} {deciding[index].name}", 0
+
+    return _in_force(deciding, at, place)
+
+
+def _at(written: Written, field: str) -> tuple[str, int]:
+    place = written.place(field)
+    return place.file, place.line
+
+
+def _in_force(documents: Sequence[Document], at: Instant, place: Callable[[int, str], tuple[str, int]]) -> Stored:
     store = MemoryStore()
     memory = Memory(store.load(), at)
     tx = Transaction(memory, _Numbered(), store.reader, at)
-    documents_read = [one.document for one in written]
     scope = Scope(set_name="")
-    changes = planning.changes((), declaring.wanted(memory, documents_read), scope)
+    changes = planning.changes((), declaring.wanted(memory, list(documents)), scope)
     try:
         carry_out(tx, changes, scope, declaring.uses(Keyless(), lambda url: url))
     except Refusals as error:
-        raise RulesFault([_refused(written, one.change.index, one.error) for one in error.refusals]) from None
+        raise RulesFault([_refused(one, place) for one in error.refusals]) from None
     windows.turn(tx)
     return frozen(memory)
 
 
-def _refused(written: Sequence[Written], index: int | None, error: Exception) -> ScenarioFileError:
-    field = error.field if isinstance(error, InvalidInput) else ""
+def _refused(refusal: Refusal, place: Callable[[int, str], tuple[str, int]]) -> ScenarioFileError:
+    error, index = refusal.error, refusal.change.index
     assert index is not None, "every change comes from a document: nothing is pruned"
-    place = written[index].place(field)
-    return ScenarioFileError(str(error), file=place.file, line=place.line, key=field)
+    field = error.field if isinstance(error, InvalidInput) else ""
+    file, line = place(index, field)
+    return ScenarioFileError(str(error), file=file, line=line, key=field)
 
 
 def _scenario(path: Path) -> Stored | None:
@@ -91,7 +111,7 @@ def _scenario(path: Path) -> Stored | None:
 
 def _is_scenario(path: Path) -> bool:
     try:
-        items = documents(path.read_text(encoding="utf-8"), str(path))
+        items = texts(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError):
         return False
     first = next(iter(items), None)
