@@ -86,7 +86,7 @@ def written_to(found: Any, paths: dict[str, str | None]) -> list[str]:
 
 def recorded(client: Client, since: str, until: str) -> list[RequestView]:
     """The requests that arrived in that time, the newest first; "" for no bound."""
-    views: Iterable[RequestView] = client.requests()
+    views: Iterable[RequestView] = client.requests(view="all")
     if since:
         first = datetime.fromisoformat(since)
         views = takewhile(lambda view: view.created_at >= first, views)
