@@ -6,7 +6,7 @@ from fairpool.core.reasons import Code
 from fairpool.core.requests import Because, Status
 from fairpool.sim.scenario_reading import Item
 from fairpool.sim.scenario_rules import Names, read_subject
-from fairpool.sim.scenario_values import Expectation, ExpectOnlyAllocated, ExpectRequest, ExpectUsage
+from fairpool.sim.scenario_values import ExpectAllocated, Expectation, ExpectOnlyAllocated, ExpectRequest, ExpectUsage
 
 EXPECT_FIELDS = ("status", "pool", "policy", "node", "nodes", "devices", "for", "because", "reasons")
 
@@ -18,15 +18,33 @@ def read_expectations(item: Item, names: Names) -> tuple[Expectation, ...]:
         if name == "only_allocated":
             allocated = frozenset(one.known("request", names.requests) for one in each.one_or_more())
             found.append(ExpectOnlyAllocated(line=each.line, requests=allocated))
+        elif name == "allocated":
+            found.extend(_allocated(each, names))
         elif name == "usage":
             found.extend(_usage(each, names))
         elif name not in names.requests:
-            raise each.wrong(f"no request {name!r} was submitted before")
+            raise each.wrong(_unknown(name, names))
         else:
             found.append(_request(name, each, names))
     if not found:
         raise item.wrong("expects nothing")
     return tuple(found)
+
+
+def _unknown(name: str, names: Names) -> str:
+    if name in names.counted:
+        return f"{name!r} stands for several requests: name one, as {min(names.counted[name])!r}, or count them"
+    return f"no request {name!r} was submitted before"
+
+
+def _allocated(item: Item, names: Names) -> list[Expectation]:
+    found: list[Expectation] = []
+    for name, each in item.pairs().items():
+        if name not in names.counted:
+            raise each.wrong(f"nothing called {name!r} was submitted with 'count'")
+        count = each.integer(minimum=0)
+        found.append(ExpectAllocated(line=each.line, name=name, requests=names.counted[name], count=count))
+    return found
 
 
 def _usage(item: Item, names: Names) -> list[Expectation]:

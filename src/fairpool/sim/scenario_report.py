@@ -12,7 +12,7 @@ from fairpool.core.pools import healthy_capacity
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Status
 from fairpool.sim.scenario_run import Run, Story
-from fairpool.sim.scenario_values import Expectation, ExpectOnlyAllocated, ExpectRequest, ExpectUsage
+from fairpool.sim.scenario_values import ExpectAllocated, Expectation, ExpectOnlyAllocated, ExpectRequest, ExpectUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,10 @@ def differences(run: Run, expectation: Expectation) -> Iterator[Difference]:
             if held != expectation.requests:
                 odd = sorted(held ^ expectation.requests)
                 yield Difference("only_allocated", _names(expectation.requests), _names(held), odd[0])
+        case ExpectAllocated():
+            count = sum(run.stories[name].status is Status.ALLOCATED for name in expectation.requests)
+            if count != expectation.count:
+                yield Difference(f"allocated of {expectation.name}", str(expectation.count), str(count))
         case ExpectUsage():
             pool = PoolId(expectation.pool)
             used = run.world.usage(pool) if pool in run.world.pools else {}

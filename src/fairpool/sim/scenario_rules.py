@@ -32,12 +32,16 @@ POLICY_FIELDS = (
 
 @dataclass(slots=True)
 class Names:
-    """What the file has spoken of so far, so that a slip of the pen is found where it is made."""
+    """What the file has spoken of so far, so that a slip of the pen is found where it is made.
+
+    counted: the requests of a submission with `count`, by the id that is written there.
+    """
 
     pools: dict[str, Pool] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     policies: dict[tuple[frozenset[str], Subject], PolicyId] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
+    counted: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def governed(self, policy: Policy) -> str | None:
         """The first of its pools on which its subject has a policy already; None where it has none."""

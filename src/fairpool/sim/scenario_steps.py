@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fairpool.core import amounts
 from fairpool.core.errors import InvalidInput
@@ -42,9 +43,11 @@ SUBMIT_FIELDS = (
     "pool",
     "max_runtime_s",
     "wait_timeout_s",
+    "count",
 )
-RESERVED_WORDS = ("only_allocated", "usage")
+RESERVED_WORDS = ("only_allocated", "allocated", "usage")
 MAX_PARTS = 10_000  # more nodes than any one job of today; a slip of the pen should not eat the memory
+MAX_COUNT = 10_000  # likewise
 
 
 def read_action(kind: str, item: Item, names: Names) -> list[Deed]:
@@ -53,17 +56,31 @@ def read_action(kind: str, item: Item, names: Names) -> list[Deed]:
 
 
 def _submit(item: Item, names: Names) -> list[tuple[Action, Item]]:
-    return [(Submit(request=_request(each, names)), each) for each in item.one_or_more()]
+    return [(Submit(request=request), each) for each in item.one_or_more() for request in _requests(each, names)]
 
 
-def _request(item: Item, names: Names) -> Request:
+def _requests(item: Item, names: Names) -> list[Request]:
+    """One request, or as many equal ones as `count` says, numbered so that their ids sort as they came."""
     found = item.fields(SUBMIT_FIELDS, required=("id", "subject"))
     name = found["id"].text()
     if not name or name in RESERVED_WORDS:
         raise found["id"].wrong(f"a request cannot be called {name!r}")
-    names.requests.add(name)
+    request = _request(item, found, names)
+    if "count" not in found:
+        names.requests.add(name)
+        return [request]
+    count = found["count"].integer(minimum=1)
+    if count > MAX_COUNT:
+        raise found["count"].wrong(f"{count} requests are too many", f"1 to {MAX_COUNT}")
+    numbered = [RequestId(f"{name}-{number:0{len(str(count))}d}") for number in range(1, count + 1)]
+    names.requests.update(numbered)
+    names.counted[name] = frozenset({*numbered, *names.counted.get(name, ())})
+    return [replace(request, id=each) for each in numbered]
+
+
+def _request(item: Item, found: dict[str, Item], names: Names) -> Request:
     return Request(
-        id=RequestId(name),
+        id=RequestId(found["id"].text()),
         subjects=tuple(read_subject(each) for each in found["subject"].one_or_more()),
         demand=_demand(item, found, names),
         queued_at=Instant(0),

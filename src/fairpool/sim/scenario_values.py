@@ -171,6 +171,16 @@ class ExpectOnlyAllocated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectAllocated:
+    """So many of the requests that were submitted together under one name are `allocated`."""
+
+    line: int
+    name: str
+    requests: frozenset[str]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectUsage:
     """So much of each named key is in use in a pool, evictions under way included (S19)."""
 
@@ -179,7 +189,7 @@ class ExpectUsage:
     usage: tuple[tuple[str, int], ...]
 
 
-Expectation = ExpectRequest | ExpectOnlyAllocated | ExpectUsage
+Expectation = ExpectRequest | ExpectOnlyAllocated | ExpectAllocated | ExpectUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

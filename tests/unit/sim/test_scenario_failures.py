@@ -101,6 +101,20 @@ def test_the_report_explains_whatever_the_request_is(expectation: str, line: str
     assert line in failure.explanation
 
 
+def test_what_is_submitted_with_a_count_is_numbered_and_can_be_counted() -> None:
+    story = """\
+scenario: s
+pools: {p: {capacity: {gpu: 8}}}
+policies: [{pool: p, subject: team:t}]
+steps:
+  - submit: {id: j, subject: team:t, demand: {gpu: 1}, count: 10}
+"""
+    assert_holds(f"{story}  - expect: {{j-01: allocated, j-08: allocated, j-09: queued, allocated: {{j: 8}}}}\n")
+    (scenario,) = read_text(f"{story}  - expect: {{allocated: {{j: 9}}}}\n")
+    (failure,) = run_scenario(scenario)
+    assert (failure.what, failure.expected, failure.found) == ("allocated of j", "9", "8")
+
+
 def test_a_story_stops_at_the_first_step_that_fails_with_all_that_fails_there() -> None:
     text = f"{STORY}  - expect: {{a: allocated, c: allocated, w: queued}}\n  - expect: {{w: allocated}}\n"
     (scenario,) = read_text(text)

@@ -104,6 +104,22 @@ STEPS = {
         "- submit: {id: usage, subject: team:t, demand: {gpu: 1}}",
         "steps[1].submit.id: a request cannot be called 'usage'",
     ),
+    "no request at all": (
+        "- submit: {id: b, subject: team:t, demand: {gpu: 1}, count: 0}",
+        "steps[1].submit.count: 0 is too small; possible: 1 or more",
+    ),
+    "more requests than anybody means": (
+        "- submit: {id: b, subject: team:t, demand: {gpu: 1}, count: 10001}",
+        "steps[1].submit.count: 10001 requests are too many; possible: 1 to 10000",
+    ),
+    "a name that stands for several requests": (
+        "- {submit: {id: b, subject: team:t, demand: {gpu: 1}, count: 3}, expect: {b: allocated}}",
+        "steps[1].expect.b: 'b' stands for several requests: name one, as 'b-1', or count them",
+    ),
+    "a count of what was submitted alone": (
+        "- expect: {allocated: {a: 1}}",
+        "steps[1].expect.allocated.a: nothing called 'a' was submitted with 'count'",
+    ),
     "a profile that is not there": (
         "- submit: {id: b, subject: team:t, profile: hlaf}",
         "steps[1].submit.profile: no profile 'hlaf' here; did you mean 'half'?",
