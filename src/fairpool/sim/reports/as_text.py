@@ -21,7 +21,7 @@ class Table:
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    note: tuple[str, ...] = ()
+    note: str = ""
     numeric: tuple[int, ...] = ()
     rules: int | None = None
     details: tuple[tuple[str, ...], ...] = ()
@@ -63,7 +63,7 @@ def _table(
         title=title,
         headings=tuple(headings),
         rows=tuple(ordered),
-        note=(note,) if note else (),
+        note=note,
         numeric=tuple(range(words + named + more_words, len(headings))),
         rules=words if named else None,
     )
@@ -165,7 +165,7 @@ def _comparison(found: Comparison, names: Sequence[str]) -> list[Table]:
         title=f"From {first} to {second}",
         headings=("END LATER", "SOONER", "THE SAME", "UNKNOWN", "ON AVERAGE"),
         rows=((f"{found.later:,}", f"{found.sooner:,}", f"{found.same:,}", f"{found.unknown:,}", _mean(found)),),
-        note=tuple(found.differences) or ("The rules are the same.",),
+        note="\n".join(found.differences) or "The rules are the same.",
         numeric=(0, 1, 2, 3, 4),
     )
     return [counts, _changes("lose", "Who lose most", found.lose), _changes("gain", "Who gain most", found.gain)]

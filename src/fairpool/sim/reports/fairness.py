@@ -92,10 +92,13 @@ def rules_alone(rules: Stored, policies: Sequence[Policy]) -> Stored:
         replace(policy, reserved=NOTHING, limit=policy.reserved if policy.also else (), possible=None, dedicated=False)
         for policy in policies
     ]
-    made = rulebook(pools, alone, rules.snapshot.profiles)
-    profiles = [declared for declared in rules.declared if declared.kind is Kind.PROFILE]
-    others = [declared for declared in made.declared if declared.kind is not Kind.PROFILE]
-    return replace(made, declared=(*others, *profiles))
+    made = rulebook(pools, alone)
+    others = tuple(declared for declared in rules.declared if declared.kind not in (Kind.POOL, Kind.POLICY))
+    return replace(
+        made,
+        snapshot=replace(made.snapshot, profiles=rules.snapshot.profiles),
+        declared=(*made.declared, *others),
+    )
 
 
 def _pool_alone(pool: Pool, policies: Sequence[Policy]) -> Pool:

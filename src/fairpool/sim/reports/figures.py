@@ -6,12 +6,21 @@ Lengths of time are seconds, amounts are units of the report's resource (GPUs), 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 SCHEMA_VERSION = 1
 """Grows when a field goes or changes its meaning; new fields leave it as it is."""
+
+
+def _sound(text: object) -> object:
+    """Text that can be written in UTF-8: halves of pairs, which a trace in JSON may hold, are replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8") if isinstance(text, str) else text
+
+
+Text = Annotated[str, BeforeValidator(_sound)]
+"""Text of whatever origin."""
 
 
 class _Figures(BaseModel):
@@ -37,7 +46,7 @@ class Group(_Figures):
     """Jobs that have something in common."""
 
     kind: Literal["all", "team", "pool", "profile"]
-    name: str = Field(description="'' of the jobs that have none: no profile, or no pool since they never started")
+    name: Text = Field(description="'' of the jobs that have none: no profile, or no pool since they never started")
     jobs: int
     finished: int = Field(description="ran to their end, or as long as they had said")
     running: int
@@ -51,7 +60,7 @@ class Group(_Figures):
 class PoolUse(_Figures):
     """How one pool was used over time."""
 
-    pool: str
+    pool: Text
     capacity: float
     mean: float = Field(description="units in use, on average over the span")
     peak: float = Field(description="the most units in use at any moment")
@@ -64,7 +73,7 @@ class PoolUse(_Figures):
 class TeamUse(_Figures):
     """What one subject's policies used, and how that stands to what is reserved for them."""
 
-    team: str
+    team: Text
     reserved: float = Field(description="units reserved, on average over the span")
     used_hours: float
     borrowed_hours: float = Field(description="of what it used, what was above its reservations (S20)")
@@ -97,8 +106,8 @@ class Fairness(_Figures):
     """Finish-time fairness of one team: each job's time from being asked for to its end, divided by what it would be
     were its team alone on its reservation, first come first served. At most 1: sharing did not hurt it."""
 
-    team: str
-    reservation: str = Field(description="what it would be alone on; '' where nothing is reserved")
+    team: Text
+    reservation: Text = Field(description="what it would be alone on; '' where nothing is reserved")
     jobs: int = Field(description="jobs that ended both here and alone")
     left_out: int = Field(description="jobs that did not: larger than the reservation, or not at their end here")
     within: float | None = Field(description="the share of jobs whose figure is at most 1")
@@ -112,7 +121,7 @@ class Fairness(_Figures):
 class Figures(_Figures):
     """One replay."""
 
-    name: str = Field(description="what the rules are called")
+    name: Text = Field(description="what the rules are called")
     decisions: int = Field(description="how often the planner was asked")
     groups: list[Group]
     pools: list[PoolUse]
@@ -135,23 +144,23 @@ class Fared(_Figures):
     ended_at: datetime | None
     wait_s: float
     evictions: int
-    pool: str
+    pool: Text
 
 
 class Change(_Figures):
     """One job in both replays. later_s: how much later it ends in the second, negative where sooner; none where it
     runs in only one of them, and `at_least` where one of them did not reach its end."""
 
-    job: str
-    team: str
-    asks: str
+    job: Text
+    team: Text
+    asks: Text
     submitted_at: datetime
     run_s: float
     first: Fared
     second: Fared
     later_s: float | None
     at_least: bool
-    explanation: list[str] = Field(
+    explanation: list[Text] = Field(
         description="how it fared under the first rules, how under the second, and what of them differs for it"
     )
 
@@ -159,7 +168,7 @@ class Change(_Figures):
 class Comparison(_Figures):
     """The second replay against the first, for the same jobs."""
 
-    differences: list[str] = Field(description="what differs between the rules, one sentence each")
+    differences: list[Text] = Field(description="what differs between the rules, one sentence each")
     later: int = Field(description="jobs that end later in the second")
     sooner: int
     same: int
@@ -181,12 +190,12 @@ class Report(_Figures):
     """Everything that a simulation tells."""
 
     schema_version: int = SCHEMA_VERSION
-    title: str
-    trace: str
-    command: str = Field(description="what repeats this report")
-    version: str = Field(description="of Fairpool")
+    title: Text
+    trace: Text
+    command: Text = Field(description="what repeats this report")
+    version: Text = Field(description="of Fairpool")
     seed: int | None
-    options: dict[str, str]
+    options: dict[Text, Text]
     resource: str = Field(description="the resource key that amounts are of")
     unit: str = Field(description="how a unit of it is called: GPU")
     begins_at: datetime

@@ -101,7 +101,7 @@ def write_csv(path: Path, report: Report, outcomes: Sequence[Outcome]) -> tuple[
     """
     beside = path.with_name(f"{path.stem}-figures{path.suffix}")
     for file, rows in ((path, job_rows(outcomes, report.resource)), (beside, figure_rows(report))):
-        with file.open("w", encoding="utf-8", newline="") as stream:
+        with file.open("w", encoding="utf-8", errors="replace", newline="") as stream:
             stream.writelines(written(rows))
     return path, beside
 
