@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
+from typing import TextIO
 
 from fairpool.core.ids import SECOND, Instant
 from fairpool.sim.ledger import NEVER
@@ -91,15 +91,9 @@ def _tables(replay: Figures) -> Iterator[tuple[str, str, dict[str, object]]]:
         yield "fairness", one.team, one.model_dump(exclude={"team"})
 
 
-def written(rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """The rows as lines of CSV."""
-    buffer = StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    for row in rows:
-        writer.writerow(row)
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
+def write(stream: TextIO, rows: Iterable[Sequence[object]]) -> None:
+    """Write the rows as lines of CSV."""
+    csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairpool.core.ids import SECOND, Instant
-from fairpool.sim.reports.as_csv import figure_rows, job_rows, written
+from fairpool.sim.reports.as_csv import figure_rows, job_rows, write
 from fairpool.sim.reports.as_json import as_json
 from fairpool.sim.reports.as_text import Table, as_tables
 from fairpool.sim.reports.changes import comparison
@@ -102,7 +102,7 @@ def write_csv(path: Path, report: Report, outcomes: Sequence[Outcome]) -> tuple[
     beside = path.with_name(f"{path.stem}-figures{path.suffix}")
     for file, rows in ((path, job_rows(outcomes, report.resource)), (beside, figure_rows(report))):
         with file.open("w", encoding="utf-8", errors="replace", newline="") as stream:
-            stream.writelines(written(rows))
+            write(stream, rows)
     return path, beside
 
 

@@ -117,8 +117,9 @@ class _Account:
 
     use: PolicyUse
     community: _Community
-    reserved: int
+    dedicated: bool
     since: int
+    reserved: int = 0
     used: int = 0
     share_mark: int = 0
     lent_fine: int = 0
@@ -132,17 +133,17 @@ class _Account:
         use.reserved += reserved * passed
         if used > reserved:
             use.borrowed += (used - reserved) * passed
-        elif not use.policy.dedicated:
+        elif not self.dedicated:
             self.lent_fine += (reserved - used) * (self.community.share_sum - self.share_mark)
         self.share_mark = self.community.share_sum
 
     def change(self, used: int, reserved: int) -> None:
-        """From now on."""
-        community, dedicated = self.community, self.use.policy.dedicated
+        """From now on. Plain comparisons: a million jobs come here two million times."""
+        community = self.community
         before, after = self.used - self.reserved, used - reserved
-        community.borrowed += max(0, after) - max(0, before)
-        if not dedicated:
-            community.idle += max(0, -after) - max(0, -before)
+        community.borrowed += (after if after > 0 else 0) - (before if before > 0 else 0)
+        if not self.dedicated:
+            community.idle += (before if before < 0 else 0) - (after if after < 0 else 0)
         community.unreserved -= reserved - self.reserved
         self.used, self.reserved = used, reserved
 
@@ -188,7 +189,7 @@ class _Sweep:
         for policy in rules.snapshot.policies:
             community = next((of_pool[pool] for pool in policy.pools if pool in of_pool), None)
             if community is not None:
-                account = _Account(PolicyUse(policy=policy), community, 0, begin)
+                account = _Account(PolicyUse(policy=policy), community, policy.dedicated, begin)
                 account.change(0, self._reservations.at(policy, begin))
                 self._accounts[policy.id] = account
                 self._reserve(account)
@@ -235,7 +236,8 @@ class _Sweep:
                 continue  # it uses none, or no rule meters it
             pool.advance(at)
             pool.used += amount
-            pool.use.peak = max(pool.use.peak, pool.used)
+            if pool.used > pool.use.peak:
+                pool.use.peak = pool.used
             account.community.advance(at)
             account.advance(at)
             account.change(account.used + amount, account.reserved)
