@@ -17,6 +17,7 @@ import http_reference
 import metric_reference
 import reason_reference
 import rights_reference
+import simulation_reference
 
 PAGES = Path(__file__).parent.parent / "reference"
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
@@ -24,6 +25,8 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "exit-codes": ("cli.md", command_reference.exit_codes),
     "rights": ("rights.md", rights_reference.rights),
     "reasons": ("reasons.md", reason_reference.reasons),
+    "report": ("simulation-report.md", simulation_reference.fields),
+    "report-columns": ("simulation-report.md", simulation_reference.columns),
     "routes": ("http.md", http_reference.routes),
     "query": ("http.md", http_reference.query),
     "problems": ("http.md", http_reference.problems),

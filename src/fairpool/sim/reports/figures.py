@@ -148,8 +148,7 @@ class Fared(_Figures):
 
 
 class Change(_Figures):
-    """One job in both replays. later_s: how much later it ends in the second, negative where sooner; none where it
-    runs in only one of them, and `at_least` where one of them did not reach its end."""
+    """One job in both replays."""
 
     job: Text
     team: Text
@@ -158,8 +157,10 @@ class Change(_Figures):
     run_s: float
     first: Fared
     second: Fared
-    later_s: float | None
-    at_least: bool
+    later_s: float | None = Field(
+        description="how much later it ends in the second, negative where sooner; none where it runs in only one"
+    )
+    at_least: bool = Field(description="one of the replays did not reach its end: it is later by that at least")
     explanation: list[Text] = Field(
         description="how it fared under the first rules, how under the second, and what of them differs for it"
     )
