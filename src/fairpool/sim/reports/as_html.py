@@ -16,6 +16,10 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 """What a browser lets the page do: nothing but look as its own style says, whatever a name in it may hold."""
 
 
+MOST_GROUPS = 300
+"""Rows of a table, those of one team counted once: where each user is a party of their own, there are many."""
+
+
 def as_html(report: Report) -> str:
     """The whole page."""
     body = "".join(
@@ -140,10 +144,9 @@ def _waits(report: Report) -> str:
 
 
 def _utilisation(report: Report) -> str:
-    pools = sorted({pool.pool for replay in report.replays for pool in replay.pools})
     charts = "".join(
         f'<h3>Pool {text_of(pool)}</h3><div class="panel">{time_charts.utilisation(report, pool)}</div>'
-        for pool in pools
+        for pool in time_charts.largest_pools(report)
     )
     more = (
         '<span><i class="key dashed"></i>reserved</span>',
@@ -270,9 +273,12 @@ def _table(report: Report, name: str, *, titled: bool = False) -> str:
         for place, head in enumerate(table.headings)
     )
     grouped = groupby(table.rows, key=lambda row: row[: table.rules] if table.rules else row)
-    bodies = "".join(f"<tbody>{''.join(_rows(table, list(rows), names))}</tbody>" for _, rows in grouped)
+    together = [list(rows) for _, rows in grouped]
+    bodies = "".join(f"<tbody>{''.join(_rows(table, rows, names))}</tbody>" for rows in together[:MOST_GROUPS])
+    left_out = len(together) - MOST_GROUPS
+    more = f'<p class="note">{many(left_out, "row")} more in JSON and CSV.</p>' if left_out > 0 else ""
     caption = f"<h3>{text_of(table.title)}</h3>" if titled else ""
-    return f'{caption}<div class="scroll"><table><thead><tr>{heads}</tr></thead>{bodies}</table></div>'
+    return f'{caption}<div class="scroll"><table><thead><tr>{heads}</tr></thead>{bodies}</table></div>{more}'
 
 
 def _heading(head: str) -> str:

@@ -78,14 +78,24 @@ def _waits(replays: Sequence[Figures], kind: str, *, named: bool) -> Table:
     return _table(f"waits-{kind}", f"Waits by {kind}", headings, rows, words=1, named=named)
 
 
+def _called(group: Group) -> str:
+    return "(all)" if group.kind == "all" else shown(group.name) or "(none)"
+
+
 def _wait_row(replay: str, group: Group) -> tuple[str, ...]:
-    name = "(all)" if group.kind == "all" else shown(group.name) or "(none)"
     waits = group.waits
     told: tuple[str, ...] = ("",) * 5
     if waits is not None:
         lengths = (waits.mean_s, waits.median_s, waits.p95_s, waits.worst_s)
         told = (*(duration(length) for length in lengths), percent(waits.at_once))
-    return (name, shown(replay), f"{group.jobs:,}", *told, f"{group.waiting + group.running:,}", f"{group.refused:,}")
+    return (
+        _called(group),
+        shown(replay),
+        f"{group.jobs:,}",
+        *told,
+        f"{group.waiting + group.running:,}",
+        f"{group.refused:,}",
+    )
 
 
 def _pools(report: Report, *, named: bool) -> Table:
@@ -124,18 +134,19 @@ def _teams(report: Report, *, named: bool) -> Table:
 
 
 def _evictions(report: Report, *, named: bool) -> Table:
-    headings = ("RULES", "EVICTIONS", "RECLAIMED", "BY PRIORITY", f"{report.unit.upper()}-HOURS DONE AGAIN")
-    rows = tuple(
-        (
-            shown(replay.name),
-            f"{replay.evictions.count:,}",
-            f"{replay.evictions.reclaims:,}",
-            f"{replay.evictions.by_priority:,}",
-            number(replay.evictions.lost_hours),
-        )
+    headings = ("TEAM", "RULES", "EVICTED", f"{report.unit.upper()}-HOURS DONE AGAIN")
+    rows = (
+        (_called(group), shown(replay.name), f"{group.evictions:,}", number(group.lost_hours))
+        for replay in report.replays
+        for group in replay.groups
+        if group.kind == "all" or (group.kind == "team" and group.evictions)
+    )
+    note = "\n".join(
+        f"{shown(replay.name)}: {replay.evictions.reclaims:,} for what is reserved for others, "
+        f"{replay.evictions.by_priority:,} for higher priority, {replay.evictions.by_operator:,} by an operator's wish."
         for replay in report.replays
     )
-    return _table("evictions", "Evictions", headings, rows, words=0, named=named)
+    return _table("evictions", "Evictions", headings, rows, words=1, named=named, note=note)
 
 
 def _fairness(replays: Sequence[Figures], *, named: bool) -> Table:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 _STEPS = (1, 5, 15, 30, MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR)
-_DAYS = (1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640)
+_DAYS = (1, 2, 3, 7, 14, 28, 91, 182, 364, 1820, 3640)
 
 
 def time_ticks(begin: datetime, length_s: float, wanted: int) -> list[tuple[float, str]]:

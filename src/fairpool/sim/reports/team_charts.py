@@ -234,7 +234,7 @@ def _ratio_axes(frame: Frame) -> Iterator[str]:
             yield rule(x, frame.top, x, frame.floor, "one" if ratio == 1 else "grid")
             yield label(x, frame.floor + 16, f"{ratio:g}×", "tick", "middle")
     yield label(frame.x(0) - 8, 14, "← sooner", "tick", "end")
-    yield label(frame.x(0) + 8, 14, "later than alone →", "tick")
+    yield label(frame.x(0) + 8, 14, "later than alone →" if frame.width == WIDE else "later →", "tick")
 
 
 def _dots(frame: Frame, one: Fairness, y: float, which: int, name: str) -> Iterator[str]:

@@ -25,10 +25,22 @@ from fairpool.sim.reports.drawing import (
 from fairpool.sim.reports.figures import Figures, PoolUse, Report
 from fairpool.sim.reports.wording import many, number, told_moment
 
+MOST_POOLS = 20
+"""Pools that have a chart: the largest; the table has all."""
 HOVERED = 120
 """Places along the axis of time at which a chart says its numbers: a pointer hits no narrower ones."""
+LABEL = 44
+"""About as wide as a mark of the axis of time is told, in pixels."""
 BARS = {WIDE: 120, NARROW: 40}
 """Bars of counts over time, by the width of a chart."""
+
+
+def largest_pools(report: Report) -> list[str]:
+    """The pools that charts show, by name."""
+    sizes: dict[str, float] = {}
+    for pool in (pool for replay in report.replays for pool in replay.pools):
+        sizes[pool.pool] = max(pool.capacity, sizes.get(pool.pool, 0.0))
+    return sorted(sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_POOLS])
 
 
 def utilisation(report: Report, pool: str) -> str:
@@ -174,7 +186,8 @@ def _axes(report: Report, frame: Frame, most: float, wanted: int = 4) -> Iterato
             yield label(frame.left - 6, frame.y(level) + 4, number(level), "tick", "end")
     for at, told in time_ticks(report.axis.begins_at, frame.x_to, 12 if frame.width == WIDE else 4):
         yield rule(frame.x(at), frame.floor, frame.x(at), frame.floor + 4, "mark")
-        yield label(frame.x(at), frame.floor + 18, told, "tick", "middle")
+        near_the_edge = frame.x(at) > frame.width - frame.right - LABEL / 2
+        yield label(min(frame.x(at), frame.width), frame.floor + 18, told, "tick", "end" if near_the_edge else "middle")
 
 
 def _stairs(report: Report, frame: Frame, values: Sequence[float]) -> list[Point]:

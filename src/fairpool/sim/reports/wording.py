@@ -61,7 +61,7 @@ def percent(share: float) -> str:
         told = f"{100 * share:.{digits}f}"
         if float(told) not in (0, 100) or share in (0, 1):
             return (told.rstrip("0").rstrip(".") if digits == 1 else told) + " %"
-    return "under 0.001 %" if share < 1 / 2 else "over 99.999 %"
+    return "under 0.0001 %" if share < 1 / 2 else "over 99.9999 %"
 
 
 def many(count: int, one: str, more: str = "") -> str:

@@ -183,7 +183,7 @@ def test_tables_show_both_rules_of_a_team_one_under_the_other(small: Report) -> 
 
 def test_one_replay_alone_names_no_rules_and_loses_nothing() -> None:
     report = summarise(outcome(rules(2, v=1, w=1), job("a", "v", 0, 10), job("b", "w", 0, 10)), ABOUT)
-    assert all("RULES" not in table.headings for table in tables(report) if table.name != "evictions")
+    assert all("RULES" not in table.headings for table in tables(report))
     assert report.comparison is None
     assert "Who loses" not in Page(as_html(report)).words
 
