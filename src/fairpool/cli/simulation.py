@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -22,6 +23,10 @@ SHOWN_AFTER_S = 1.0
 """What is over sooner needs no bar."""
 
 WIDTH = 30
+
+INDENT = "    "
+MIN_ACROSS, MOST_ACROSS = 40, 120
+"""Characters across which sentences are told, whatever the terminal's width."""
 
 DECIDING = ("component", "user", "team", "service-account", "pool", "profile", "policy")
 """Kinds of documents that decide what becomes of work, each after those that it names."""
@@ -126,6 +131,23 @@ def print_tables(tables: Sequence[Any]) -> None:
             [cell.rjust(widths[at]) if at in table.numeric else cell for at, cell in enumerate(row)]
             for row in (table.headings, *table.rows)
         ]
-        render.print_table(rows[0], rows[1:])
+        if table.details:
+            _print_explained(rows, table.details)
+        else:
+            render.print_table(rows[0], rows[1:])
         for line in table.note:
             click.echo(line)
+
+
+def _print_explained(rows: Sequence[Sequence[str]], details: Sequence[Sequence[str]]) -> None:
+    """A table with sentences under each row, as wide as the terminal."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    heading, *lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    click.echo(click.style(heading.rstrip(), bold=True))
+    across = max(MIN_ACROSS, shutil.get_terminal_size((MOST_ACROSS, 0)).columns)
+    for line, sentences in zip(lines, details, strict=True):
+        click.echo(line.rstrip())
+        for sentence in sentences:
+            click.echo(
+                textwrap.fill(sentence, min(across, MOST_ACROSS), initial_indent=INDENT, subsequent_indent=INDENT)
+            )

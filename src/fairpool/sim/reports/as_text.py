@@ -21,7 +21,7 @@ class Table:
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    note: str = ""
+    note: tuple[str, ...] = ()
     numeric: tuple[int, ...] = ()
     rules: int | None = None
     details: tuple[tuple[str, ...], ...] = ()
@@ -63,7 +63,7 @@ def _table(
         title=title,
         headings=tuple(headings),
         rows=tuple(ordered),
-        note=note,
+        note=tuple(note.splitlines()),
         numeric=tuple(range(words + named + more_words, len(headings))),
         rules=words if named else None,
     )
@@ -176,7 +176,7 @@ def _comparison(found: Comparison, names: Sequence[str]) -> list[Table]:
         title=f"From {first} to {second}",
         headings=("END LATER", "SOONER", "THE SAME", "UNKNOWN", "ON AVERAGE"),
         rows=((f"{found.later:,}", f"{found.sooner:,}", f"{found.same:,}", f"{found.unknown:,}", _mean(found)),),
-        note="\n".join(found.differences) or "The rules are the same.",
+        note=tuple(shown(one, most=1_000) for one in found.differences) or ("The rules are the same.",),
         numeric=(0, 1, 2, 3, 4),
     )
     return [counts, _changes("lose", "Who lose most", found.lose), _changes("gain", "Who gain most", found.gain)]
