@@ -35,8 +35,8 @@ _TRY_AGAIN_S: Final = 1.0
 class Leading:
     """Leads or follows. For the scheduler's thread, but for `beat` and what is only read.
 
-    admits: whether the workspace is there at all. Asked with the lease in hand: whoever removes a workspace takes the
-    lease too, so it cannot go unnoticed between the answer and the first commit.
+    workspace: which one, for the log. admits: whether it is there at all. Asked with the lease in hand: whoever removes
+    a workspace takes the lease too, so it cannot go unnoticed between the answer and the first commit.
     """
 
     def __init__(
@@ -44,12 +44,14 @@ class Leading:
         leases: Leases,
         *,
         holder: str,
+        workspace: str = "default",
         address: str = "",
         ttl_s: float = LEADER_TTL_S,
         admits: Callable[[], bool] = lambda: True,
     ) -> None:
         self._leases = leases
         self._holder = holder
+        self._workspace = workspace
         self._address = address
         self._ttl_s = ttl_s
         self._admits = admits
@@ -69,7 +71,7 @@ class Leading:
         try:
             self._renew(self.token, now)
         except StaleLeader as error:
-            log.warning("leads no more: %s", error)
+            log.warning("leads no more in the workspace %s: %s", self._workspace, error)
             self.step_down()
             return False
         except StoreUnavailable as error:
@@ -77,7 +79,7 @@ class Leading:
             # says. A store that cannot even be read might have another leader once the lease is over.
             if now >= self._until and not isinstance(error, StoreFull | StoreReadOnly):
                 raise
-            log.debug("the lease could not be renewed: %s", error)
+            log.debug("the lease of the workspace %s could not be renewed: %s", self._workspace, error)
             self.renew_at = Instant(now + seconds(_TRY_AGAIN_S))
         return True
 
@@ -94,7 +96,7 @@ class Leading:
             return False
         self._held(seen, now)
         self.token = seen.token
-        log.info("leads, by token %d", seen.token)
+        log.info("leads in the workspace %s, by token %d", self._workspace, seen.token)
         return True
 
     def _renew(self, token: int, now: Instant) -> None:

@@ -170,7 +170,7 @@ class Installation:
                 self.clock,
                 TimeOrderedIds(),
                 wakes,
-                leading=self._leading(store.leases, admits),
+                leading=self._leading(name, store.leases, admits),
                 meter=self.metrics.meter(name),
             )
             stack.callback(scheduler.resign)
@@ -192,9 +192,10 @@ class Installation:
             held = stack.pop_all()
         return Workspace(name=name, loop=loop, reader=store.reader, watch=watch, teller=teller, close=held.close)
 
-    def _leading(self, leases: Leases, admits: Callable[[], bool]) -> Leading:
+    def _leading(self, name: str, leases: Leases, admits: Callable[[], bool]) -> Leading:
         place = f"{socket.gethostname()}:{self.settings.data_dir}"
         if self.settings.shares_database:
-            return Leading(leases, holder=f"{place}:{secrets.token_hex(8)}", address=self.address, admits=admits)
+            holder = f"{place}:{secrets.token_hex(8)}"
+            return Leading(leases, holder=holder, workspace=name, address=self.address, admits=admits)
         # The folder's lock says that its last holder is dead: by the same name its lease need not lapse first.
-        return Leading(leases, holder=place, address=self.address, ttl_s=LONE_TTL_S, admits=admits)
+        return Leading(leases, holder=place, workspace=name, address=self.address, ttl_s=LONE_TTL_S, admits=admits)

@@ -23,6 +23,7 @@ from fairpool.app.records import DEFAULT_WORKSPACE
 from fairpool.app.scheduler_loop import SchedulerLoop
 from fairpool.app.store_errors import StoreError
 from fairpool.app.use_cases.workspaces import WorkspaceRecord, WorkspaceState, state_of
+from fairpool.core.ids import Instant
 from fairpool.server.problems import Refused
 from fairpool.server.watching import Watch
 from fairpool.server.webhooks.telling import Teller
@@ -143,6 +144,14 @@ class Workspaces:
             return self.default
         place = self._places.get(name)
         return None if place is None else place.workspace
+
+    def serves(self, name: str, now: Instant) -> bool:
+        """Whether calls to it can be answered, as far as is known here: it could be opened, and some server decides."""
+        found = self.find(name)
+        if found is not None:
+            return found.loop.is_led(now)
+        place = self._places.get(name)
+        return place is None or place.failed_at is None
 
     def reader(self, name: str) -> Reader:
         """What is there to read in a declared workspace, open here or not."""

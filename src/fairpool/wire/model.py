@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from math import isfinite
-from typing import Annotated, Final
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, Strict, StringConstraints
 
@@ -14,6 +16,9 @@ class Body(BaseModel):
     """What a caller sends. An unknown field is refused: it is a typing error that would otherwise do nothing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    other_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Names that people give to a field which is not the nearest by its letters, and what they are told."""
 
 
 class View(BaseModel):

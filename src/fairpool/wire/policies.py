@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -44,6 +47,10 @@ class PolicyCreate(Body):
         its requests prefer them in this order.
     """
 
+    other_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"pools": "the first of them is its 'pool', and 'also' lists the others"}
+    )
+
     pool: str
     also: list[str] = Field(default_factory=list, max_length=100)
     subject: str
@@ -61,6 +68,13 @@ class PolicyCreate(Body):
 class PolicyUpdate(Body):
     """What changes of a policy; fields that are left out stay. `reserved`, `limit` and `schedule` are replaced as a
     whole, and so is `also`. subject: whose it is from now on."""
+
+    other_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "pool": "a policy keeps its pool, and 'also' lists the others that it spans",
+            "pools": "a policy keeps its pool, and 'also' lists the others that it spans",
+        }
+    )
 
     subject: str | None = None
     also: list[str] | None = Field(default=None, max_length=100)

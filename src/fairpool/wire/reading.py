@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar, Union, get_args, ge
 
 from pydantic import BaseModel, ValidationError
 
-from fairpool.wire.model import NUL
+from fairpool.wire.model import NUL, Body
 from fairpool.wire.problems import FieldProblem
 
 if TYPE_CHECKING:
@@ -142,11 +142,14 @@ def printable(text: str) -> str:
 
 def _unknown_field(model: type[BaseModel], location: tuple[int | str, ...]) -> FieldProblem:
     word = str(location[-1])
-    names = sorted(_fields_at(model, location[:-1]))
+    here = _model_at(model, location[:-1])
+    names = sorted(here.model_fields)
     meant = nearest(word, names)
+    told = here.other_words.get(word) if issubclass(here, Body) else None
+    hint = told or (f"did you mean {meant!r}?" if meant else "")
     return FieldProblem(
         field=_path(location),
-        message=f"unknown field {quoted(word)}" + (f": did you mean {meant!r}?" if meant else ""),
+        message=f"unknown field {quoted(word)}" + (f": {hint}" if hint else ""),
         value=shown(word),
         possible=", ".join(names),
     )
@@ -198,14 +201,14 @@ def _path(location: tuple[int | str, ...]) -> str:
     return ".".join(shown(part) for part in parts[:_PATH_PARTS]) + (".…" if len(parts) > _PATH_PARTS else "")
 
 
-def _fields_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def _model_at(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
     here = model
     for part in location:
         field = here.model_fields.get(part) if isinstance(part, str) else None
         inner = _model_in(field.annotation) if field is not None else None
         if inner is not None:
             here = inner
-    return list(here.model_fields)
+    return here
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:

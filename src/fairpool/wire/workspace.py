@@ -71,8 +71,11 @@ class WorkspaceUpdate(Body):
 
 
 class WorkspaceView(View):
-    """A workspace. state: ``open``, or ``closing`` while it is being deleted. The installation's own, ``default``, is
-    declared nowhere: it has no id."""
+    """A workspace. The installation's own, ``default``, is declared nowhere: it has no id.
+
+    state: ``open``; ``unavailable`` while the server that was asked cannot open it or nobody decides for it, as the log
+    says; ``closing`` while it is being deleted.
+    """
 
     kind: str = "workspace"
     id: str = ""

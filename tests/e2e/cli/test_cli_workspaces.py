@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 from tests.e2e.cli.conftest import Machine
 from tests.waiting import wait_until
@@ -61,3 +63,25 @@ def test_a_workspace_at_work_is_not_deleted(machine: Machine) -> None:
     wait_until(lambda: list(machine.client.within("research").requests(view="active")), what="the run to hold a GPU")
     refused = machine("workspace", "delete", "research", "--yes")
     assert refused.code == CONFLICT and "1 holding something" in refused.err
+
+
+def test_the_doctor_names_a_workspace_that_cannot_be_opened(machine: Machine) -> None:
+    for name in ("research", "sound"):
+        machine.ok("workspace", "create", name)
+        machine.ok("--workspace", name, "pool", "create", "gpus", "--capacity", "gpu=2")
+    well = machine("doctor")
+    assert well.code == 0 and "research" not in well.out, well.out
+    machine.ok("server", "stop")
+    with closing(sqlite3.connect(machine.data / "fairpool.db")) as database, database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        assert database.execute("UPDATE pools SET ordering = 'odd' WHERE workspace = 'research'").rowcount == 1
+    wait_until(lambda: states(machine)["research"] == "unavailable", what="the server to have tried to open it")
+    assert states(machine) == {"default": "open", "research": "unavailable", "sound": "open"}
+    looked = machine("doctor")
+    assert looked.code == 1
+    assert "failed   workspace: research cannot be opened" in looked.out and "fairpool db check" in looked.out
+    assert "workspace: sound" not in looked.out
+
+
+def states(machine: Machine) -> dict[str, str]:
+    return {one["name"]: one["state"] for one in machine.json("workspace", "list")}

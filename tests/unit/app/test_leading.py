@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,13 @@ def second(first: Office) -> Office:
     office.scheduler._ids = first.ids
     office.scheduler.cycle([])
     return office
+
+
+def test_the_log_says_in_which_workspace_it_leads(first: Office, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    leading = Leading(first.store, holder="one", workspace="research")
+    assert leading.keep(first.clock.now())
+    assert f"leads in the workspace research, by token {leading.token}" in caplog.text
 
 
 def submit(given: requests.Ask) -> Callable[[Transaction], Callable[[], Any]]:

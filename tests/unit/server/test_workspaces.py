@@ -30,10 +30,13 @@ def record(name: str, *, state: str = "open", id_: str = "") -> Declared[Documen
 
 @dataclass
 class Loop:
-    """A scheduler's thread that only knows whether it leads."""
+    """A scheduler's thread that only knows whether it leads, or somebody else does."""
 
     is_leading: bool = True
     stopped: int = 0
+
+    def is_led(self, now: Instant) -> bool:
+        return self.is_leading
 
     def stop(self) -> None:
         self.stopped += 1
@@ -139,11 +142,19 @@ def test_one_that_cannot_be_opened_takes_no_other_down(world: World, workspaces:
     adjusted(workspaces, "sound")
     with pytest.raises(AppError):
         asyncio.run(_found(workspaces, "broken"))
+    assert [workspaces.serves(name, Instant(0)) for name in ("default", "broken", "sound")] == [True, False, True]
     world.fails.clear()
     workspaces.adjust()
     assert world.opened == ["id-sound"], "it is not tried all the time"
     world.now = 6.0
     adjusted(workspaces, "broken", "sound")
+    assert workspaces.serves("broken", Instant(0))
+
+
+def test_one_that_nobody_decides_for_is_not_served(world: World) -> None:
+    unled: Any = Loop(is_leading=False)
+    workspaces = Workspaces(replace(workspace("default"), loop=unled), world)
+    assert not workspaces.serves("default", Instant(0))
 
 
 def test_one_that_hangs_keeps_only_its_own_callers_waiting(

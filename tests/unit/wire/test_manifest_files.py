@@ -76,11 +76,13 @@ nodes:
         "one.yaml",
     )
     two = written(tmp_path, "- kind: polcy\n- kid: pool\n- just text\n", "two.yaml")
-    told = mistakes(one, two)
+    three = written(tmp_path, "kind: policy\npool: gpus\nsubject: team:red\npools: [gpus, more]\n", "three.yaml")
+    told = mistakes(one, two, three)
     assert [line.removeprefix(str(tmp_path) + "/").split(" (")[0] for line in told] == [
         "one.yaml:3:1: capacty: unknown field 'capacty': did you mean 'capacity'?",
         "one.yaml:6:24: nodes.0.capacity.example.com/fpga: 'many': not a number",
         "one.yaml:7:5: nodes.0.stat: unknown field 'stat': did you mean 'state'?",
+        "three.yaml:4:1: pools: unknown field 'pools': the first of them is its 'pool', and 'also' lists the others",
         "two.yaml:1:3: kind: no kind 'polcy': did you mean 'policy'?",
         "two.yaml:2:3: 'kind' is missing: did you mean 'kind' by 'kid'?",
         "two.yaml:3:3: not a document",

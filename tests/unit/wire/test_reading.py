@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from fairpool.wire.events import HistoryEntry
+from fairpool.wire.policies import PolicyCreate, PolicyUpdate
 from fairpool.wire.pools import PoolCreate, PoolView
 from fairpool.wire.problems import EXIT_CODES, Slug, exit_code
 from fairpool.wire.reading import InvalidBody, read, shown
@@ -33,6 +34,14 @@ def test_an_unknown_field_deep_inside_is_compared_with_its_neighbours() -> None:
     assert "did you mean 'gpu_type'?" in problems["nodes.0.gpu_typ"][0]
     problems = refused(RequestBulkCreate, {"requests": [{"prioritty": 1}]})
     assert "did you mean 'priority'?" in problems["requests.0.prioritty"][0]
+
+
+def test_who_writes_the_pools_of_a_policy_as_one_list_is_told_how_they_are_written() -> None:
+    message, _, possible = refused(PolicyCreate, {"subject": "team:red", "pools": ["a", "b"]})["pools"]
+    assert message == "unknown field 'pools': the first of them is its 'pool', and 'also' lists the others"
+    assert "also" in possible
+    for word in ("pool", "pools"):
+        assert "keeps its pool, and 'also' lists" in refused(PolicyUpdate, {word: "a"})[word][0]
 
 
 def test_all_wrong_fields_are_named_at_once() -> None:

@@ -75,14 +75,20 @@ def _server(transport: Transport) -> list[Finding]:
 
     client = Client(transport)
     try:
-        info = client.server()
+        info, workspaces = client.server(), client.workspaces()
     except ClientError as error:
         return [Finding("server", "failed", error.message, error.hint)]
     finally:
         client.close()
     text = f"{client.url} answers: version {info.version}, {info.queued} queued, {info.active} active"
     ahead_s = (datetime.now(UTC) - info.now).total_seconds()
-    return [Finding("server", "ok", text), _version(info.version), _clock(ahead_s)]
+    unserved = [_unserved(workspace.name) for workspace in workspaces if workspace.state == "unavailable"]
+    return [Finding("server", "ok", text), *unserved, _version(info.version), _clock(ahead_s)]
+
+
+def _unserved(workspace: str) -> Finding:
+    told = f"{workspace} cannot be opened, or no server decides for it"
+    return Finding("workspace", "failed", told, "the server's log says why; fairpool db check looks at its database")
 
 
 def _version(server: str) -> Finding:

@@ -12,7 +12,7 @@ from fairpool.app.errors import NotFound
 from fairpool.app.memory import Memory
 from fairpool.app.records import DEFAULT_WORKSPACE, Declared, Document, Kind
 from fairpool.app.use_cases import workspaces
-from fairpool.app.use_cases.workspaces import state_of
+from fairpool.app.use_cases.workspaces import WorkspaceState, state_of
 from fairpool.core.ids import Instant
 from fairpool.server import incoming, lookups
 from fairpool.server.bodies import description_of
@@ -47,7 +47,15 @@ async def _seen(call: Call) -> list[WorkspaceView]:
     """Those that the caller may see: their own, or all."""
     declared = await reading(call, lambda reader: reader.declared.all(Kind.WORKSPACE))
     views = [_DEFAULT, *(_view(cast("Declared[Document]", record)) for record in declared)]
-    return [view for view in views if call.right is Right.ALL or view.name == call.principal.workspace]
+    seen = [view for view in views if call.right is Right.ALL or view.name == call.principal.workspace]
+    now = call.services.clock.now()
+    return [_as_served(view, is_served=call.services.workspaces.serves(view.name, now)) for view in seen]
+
+
+def _as_served(view: WorkspaceView, *, is_served: bool) -> WorkspaceView:
+    if is_served or view.state != WorkspaceState.OPEN:
+        return view
+    return view.model_copy(update={"state": "unavailable"})
 
 
 async def _list(call: Call) -> Response:
