@@ -100,7 +100,7 @@ def replay(demand: Demand, rules: Sequence[Rules], course: Course, told: Told) -
     jobs = demand.jobs()
     read = [(one, one.read(jobs[0].submitted_at)) for one in rules]  # what is wrong is said before the long part
     outcomes: list[Outcome] = []
-    with _stoppable() as stopping:
+    with stoppable() as stopping:
         for one, stored in read:
             ledger = _replayed(jobs, stored, demand, course, stopping, partial(told, one.name, len(jobs)))
             outcomes.append(Outcome(name=one.name, rules=stored, ledger=ledger, owners=course.owners))
@@ -132,7 +132,7 @@ def _replayed(
 
 
 @contextmanager
-def _stoppable() -> Iterator[list[int]]:
+def stoppable() -> Iterator[list[int]]:
     """Ctrl-C asks for an end, so that what was reached can be told; a second one interrupts."""
     asked: list[int] = []
 

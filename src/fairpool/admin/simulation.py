@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fairpool.admin.recorded_jobs import recorded_jobs
-from fairpool.admin.simulate import Course, Demand, NothingToSimulate, Rules, Told, replay
+from fairpool.admin.simulate import Course, Demand, NothingToSimulate, Rules, Told, replay, stoppable
 from fairpool.core.amounts import MCPU
 from fairpool.core.ids import SECOND, Instant
 from fairpool.sim.jobs import Order
@@ -19,7 +19,7 @@ from fairpool.sim.owners import Owners, Progress
 from fairpool.sim.reports import making
 from fairpool.sim.reports.as_text import Table
 from fairpool.sim.reports.figures import Report
-from fairpool.sim.reports.outcome import About, Outcome
+from fairpool.sim.reports.outcome import About, Enough, Outcome
 from fairpool.sim.scenario_given import RulesFault
 from fairpool.sim.traces.formats import FORMATS
 from fairpool.sim.traces.reading import TraceFault
@@ -76,15 +76,23 @@ def simulate(asked: Asked, told: Told) -> Simulated:
     """Replay, and report. Raises FAULTS."""
     outcomes, stopped = replay(_demand(asked), _rules(asked), _course(asked), told)
 
-    def heard(what: str, ledger: Ledger) -> None:
-        told(what, len(outcomes[0].ledger.jobs), len(ledger.jobs))
-
-    about = _about(asked, stopped=stopped)
-    if len(outcomes) > 1:
-        report = making.compare(outcomes[0], outcomes[1], about, heard=heard, explained=not stopped)
-    else:
-        report = making.summarise(outcomes[0], about, heard=heard)
+    report = _report(outcomes, _about(asked, stopped=stopped), told)
+    stopped = stopped or report.cut_short
     return Simulated(report=report, outcomes=outcomes, tables=making.tables(report), stopped=stopped)
+
+
+def _report(outcomes: Sequence[Outcome], about: About, told: Told) -> Report:
+    """The report, which replays again: Ctrl-C asks for what is known by then."""
+    with stoppable() as stopping:
+
+        def heard(what: str, ledger: Ledger) -> None:
+            told(what, len(outcomes[0].ledger.jobs), len(ledger.jobs))
+            if stopping:
+                raise Enough
+
+        if len(outcomes) > 1:
+            return making.compare(outcomes[0], outcomes[1], about, heard=heard, explained=not about.stopped)
+        return making.summarise(outcomes[0], about, heard=heard)
 
 
 def simulated_or_told(asked: Asked, told: Told) -> Simulated | str:

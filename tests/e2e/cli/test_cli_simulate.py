@@ -36,6 +36,7 @@ def test_two_rules_are_compared_on_a_day_of_real_demand_and_written_in_every_for
     assert "Waits by team" in done.out
     assert "Who lose most" in done.out
     assert "policy of 6c71a0 on gpus: reserved 8 gpu instead of 32 gpu" in done.out
+    assert "in line for pool gpus: " in " ".join(done.out.split()), "why they waited is told under each"
     assert done.err.splitlines() == ["wrote a.json", "wrote a.csv", "wrote a-figures.csv", "wrote a.html"]
     assert json.loads((machine.folder / "a.json").read_text())["schema_version"] == 1
     assert len((machine.folder / "a.csv").read_text().splitlines()) == 1 + 2 * 339

@@ -52,12 +52,15 @@ def _header(report: Report) -> str:
         f"{rules}{many(_all(report, 0).jobs, 'job')} of <b>{text_of(report.trace)}</b>, "
         f"{told_moment(report.begins_at)} to {told_moment(report.ends_at)} ({duration(span_s)})."
     )
-    stopped = (
-        '<p class="stopped">The replay was stopped before its jobs were done. Figures are of what was reached.</p>'
-        if report.stopped
-        else ""
-    )
+    stopped = "".join(f'<p class="stopped">{sentence}</p>' for sentence in _lacks(report))
     return f"<header><h1>{text_of(report.title)}</h1><p>{told}</p>{stopped}{_legend(report)}</header>"
+
+
+def _lacks(report: Report) -> Iterator[str]:
+    if report.stopped:
+        yield "The replay was stopped before its jobs were done. Figures are of what was reached."
+    if report.cut_short:
+        yield "The report was stopped: of some teams it lacks finish-time fairness, or of some jobs why they waited."
 
 
 def _legend(report: Report, *more: str) -> str:

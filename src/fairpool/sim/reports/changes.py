@@ -12,7 +12,7 @@ from fairpool.sim.reports.comparing import NEVER_US, Difference, differences
 from fairpool.sim.reports.explaining import Side, explained
 from fairpool.sim.reports.figures import FATES, Change, Comparison, Fared
 from fairpool.sim.reports.histories import histories
-from fairpool.sim.reports.outcome import Heard, Outcome
+from fairpool.sim.reports.outcome import Listening, Outcome
 from fairpool.sim.reports.parties import Parties
 from fairpool.sim.reports.probing import ask_why
 from fairpool.sim.reports.rule_changes import RuleChange, rule_changes
@@ -20,7 +20,7 @@ from fairpool.sim.reports.wording import moment
 
 
 def comparison(
-    first: tuple[Outcome, Parties], second: tuple[Outcome, Parties], *, asked: bool, heard: Heard | None
+    first: tuple[Outcome, Parties], second: tuple[Outcome, Parties], *, asked: bool, listening: Listening
 ) -> Comparison:
     """The second outcome against the first. asked: replay both once more to hear why jobs waited.
 
@@ -28,7 +28,7 @@ def comparison(
     """
     found = differences(first[0].ledger, second[0].ledger)
     shown = {one.job for one in (*found.lose, *found.gain)}
-    sides = [_side(outcome, parties, shown, asked=asked, heard=heard) for outcome, parties in (first, second)]
+    sides = [_side(outcome, parties, shown, asked=asked, listening=listening) for outcome, parties in (first, second)]
     changes = rule_changes(first[0].rules, second[0].rules)
     return Comparison(
         differences=[one.sentence for one in changes],
@@ -42,12 +42,12 @@ def comparison(
     )
 
 
-def _side(outcome: Outcome, parties: Parties, jobs: set[int], *, asked: bool, heard: Heard | None) -> Side:
+def _side(outcome: Outcome, parties: Parties, jobs: set[int], *, asked: bool, listening: Listening) -> Side:
     return Side(
         outcome=outcome,
         parties=parties,
         histories=histories(outcome.ledger, jobs),
-        answers=ask_why(outcome, jobs, heard) if asked and jobs else {},
+        answers=ask_why(outcome, jobs, listening) if asked and jobs else {},
     )
 
 

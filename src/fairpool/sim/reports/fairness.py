@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 
 from fairpool.app.ports import Stored
 from fairpool.app.records import Kind
@@ -22,7 +21,7 @@ from fairpool.sim.ledger import Fate, Ledger
 from fairpool.sim.owners import Owners
 from fairpool.sim.replay import Replay
 from fairpool.sim.reports.figures import Fairness
-from fairpool.sim.reports.outcome import Heard, Outcome
+from fairpool.sim.reports.outcome import Enough, Listening, Outcome
 from fairpool.sim.reports.parties import Parties, called
 from fairpool.sim.reports.quantiles import MEDIAN, P95
 from fairpool.sim.rulebook import rulebook
@@ -44,28 +43,33 @@ class Alone:
 class Soloists:
     """Teams that have been replayed alone, for the next time that one is asked for with the same jobs and rules."""
 
-    def __init__(self, heard: Heard | None = None) -> None:
-        self._heard = heard
+    def __init__(self, listening: Listening) -> None:
+        self.listening = listening
         self._known: dict[str, tuple[Stored, list[Job], Ledger]] = {}
 
     def replayed(self, team: str, rules: Stored, jobs: list[Job]) -> Ledger:
-        """What becomes of the jobs of a team that is alone under these rules."""
+        """What becomes of the jobs of a team that is alone under these rules. Raises Enough."""
         known = self._known.get(team)
         if known is not None and known[0] == rules and known[1] == jobs:
             return known[2]
         replay = Replay(rules, jobs, owners=Owners(), reader=MemoryStore().reader)
-        ledger = replay.run(told=None if self._heard is None else partial(self._heard, f"team {team} alone"))
+        ledger = replay.run(told=self.listening.hears_of(f"team {team} alone"))
         self._known[team] = (rules, jobs, ledger)
         return ledger
 
 
 def fairness(outcome: Outcome, parties: Parties, soloists: Soloists) -> list[Fairness]:
-    """The figures of every team that has jobs, by name."""
-    return [told(outcome.ledger, alone) for alone in each_alone(outcome, parties, soloists)]
+    """The figures of every team that has jobs, by name; of those whose turn came, where there is enough before."""
+    found: list[Fairness] = []
+    try:
+        found.extend(told(outcome.ledger, alone) for alone in each_alone(outcome, parties, soloists))
+    except Enough:
+        soloists.listening.enough = True
+    return found
 
 
 def each_alone(outcome: Outcome, parties: Parties, soloists: Soloists) -> Iterable[Alone]:
-    """Each team alone on its reservation, by name."""
+    """Each team alone on its reservation, by name. Raises Enough."""
     numbers: dict[str, list[int]] = {}
     for number, job in enumerate(outcome.ledger.jobs):
         numbers.setdefault(parties.of(job), []).append(number)

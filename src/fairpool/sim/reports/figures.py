@@ -202,6 +202,10 @@ class Report(_Figures):
     begins_at: datetime
     ends_at: datetime
     stopped: bool = Field(description="the replay was ended before the jobs were: figures are of what was reached")
+    cut_short: bool = Field(
+        default=False,
+        description="the report was ended while it replayed again, and lacks some fairness or explanation",
+    )
     axis: Axis
     replays: list[Figures] = Field(description="one, or two that are compared")
     comparison: Comparison | None

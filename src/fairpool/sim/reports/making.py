@@ -12,7 +12,7 @@ from fairpool.sim.reports.as_text import Table, as_tables
 from fairpool.sim.reports.changes import comparison
 from fairpool.sim.reports.fairness import Soloists
 from fairpool.sim.reports.figures import Axis, Report
-from fairpool.sim.reports.outcome import About, Heard, Outcome
+from fairpool.sim.reports.outcome import About, Heard, Listening, Outcome
 from fairpool.sim.reports.parties import Parties, measured_key, unit_of
 from fairpool.sim.reports.replays import figures
 from fairpool.sim.reports.usage import Intervals
@@ -25,7 +25,8 @@ INTERVALS = 360
 def summarise(outcome: Outcome, about: About, *, alone: bool = True, heard: Heard | None = None) -> Report:
     """The figures of one replay.
 
-    alone: also replay each team alone on its reservation, for finish-time fairness.
+    alone: also replay each team alone on its reservation, for finish-time fairness. heard: may raise Enough, to have
+    the report without what is not known by then.
     """
     return _report([outcome], about, alone=alone, explained=False, heard=heard)
 
@@ -52,7 +53,10 @@ def _report(outcomes: Sequence[Outcome], about: About, *, alone: bool, explained
     intervals = _intervals(outcomes)
     parties = [Parties(outcome.rules) for outcome in outcomes]
     sides = list(zip(outcomes, parties, strict=True))
-    soloists = Soloists(heard) if alone else None
+    listening = Listening(heard)
+    soloists = Soloists(listening) if alone else None
+    replays = [figures(one, names, key, intervals, soloists=soloists) for one, names in sides]
+    changes = comparison(sides[0], sides[1], asked=explained, listening=listening) if len(sides) == 2 else None
     return Report(
         title=about.title,
         trace=about.trace,
@@ -65,13 +69,14 @@ def _report(outcomes: Sequence[Outcome], about: About, *, alone: bool, explained
         begins_at=moment(intervals.begins_at),
         ends_at=moment(intervals.ends_at),
         stopped=about.stopped,
+        cut_short=listening.enough,
         axis=Axis(
             begins_at=moment(intervals.begins_at),
             step_s=intervals.length_us / intervals.count / SECOND,
             intervals=intervals.count,
         ),
-        replays=[figures(one, names, key, intervals, soloists=soloists) for one, names in sides],
-        comparison=comparison(sides[0], sides[1], asked=explained, heard=heard) if len(sides) == 2 else None,
+        replays=replays,
+        comparison=changes,
     )
 
 

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from fairpool.app.ports import Stored
 from fairpool.sim.ledger import Ledger
 from fairpool.sim.owners import Owners
 
 Heard = Callable[[str, Ledger], None]
-"""Hears how far a report is that replays again: what is being done, and the ledger as it is."""
+"""Hears how far a report is that replays again: what is being done, and the ledger as it is. May raise Enough."""
+
+
+class Enough(Exception):
+    """Whoever hears of progress has heard enough: the report is made of what is known by then."""
+
+
+class Listening:
+    """Who hears of progress, if anybody does. enough: they wanted no more."""
+
+    def __init__(self, heard: Heard | None = None) -> None:
+        self._heard = heard
+        self.enough = False
+
+    def hears_of(self, what: str) -> Callable[[Ledger], None] | None:
+        """What a replay tells of its progress when it is that which is being done."""
+        return None if self._heard is None else partial(self._heard, what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from fairpool.app.ports import Reader, Stored
 from fairpool.core.amounts import get
@@ -15,7 +14,7 @@ from fairpool.sim.jobs import Job
 from fairpool.sim.ledger import Fate
 from fairpool.sim.owners import Owners
 from fairpool.sim.replay import Replay
-from fairpool.sim.reports.outcome import Heard, Outcome
+from fairpool.sim.reports.outcome import Enough, Listening, Outcome
 from fairpool.store.memory import MemoryStore
 
 
@@ -44,18 +43,18 @@ def closest(explanation: Explanation) -> CandidateView | None:
     return min(explanation.candidates, key=lambda view: view.position, default=None)
 
 
-def ask_why(outcome: Outcome, jobs: Collection[int], heard: Heard | None = None) -> dict[tuple[int, Instant], Answer]:
+def ask_why(outcome: Outcome, jobs: Collection[int], listening: Listening) -> dict[tuple[int, Instant], Answer]:
     """The answers for these jobs, by number and the moment at which one was queued: on its arrival, after an eviction.
 
-    The replay is repeated until they have all ended.
+    The replay is repeated until they have all ended, or there is enough: then these are the answers so far.
     """
     replay = _Probing(
         outcome.rules, outcome.ledger.jobs, owners=outcome.owners, reader=MemoryStore().reader, watched=jobs
     )
-    replay.run(
-        until=outcome.ledger.ended_at,
-        told=None if heard is None else partial(heard, f"why jobs waited: {outcome.name}"),
-    )
+    try:
+        replay.run(outcome.ledger.ended_at, listening.hears_of(f"why jobs waited: {outcome.name}"))
+    except Enough:
+        listening.enough = True
     return replay.answers
 
 

@@ -3,9 +3,13 @@
 import pytest
 
 from fairpool.core.errors import InvalidInput
+from fairpool.sim import replay
+from fairpool.sim.ledger import Ledger
 from fairpool.sim.owners import Owners, Progress
+from fairpool.sim.reports.as_html import as_html
 from fairpool.sim.reports.comparing import NEVER_US, differences
 from fairpool.sim.reports.making import compare
+from fairpool.sim.reports.outcome import Enough, Outcome
 from fairpool.sim.reports.rule_changes import rule_changes
 from fairpool.sim.rulebook import rulebook
 from tests.unit.sim.reports.worlds import ABOUT, a_policy, a_pool, job, outcome, rules
@@ -13,7 +17,7 @@ from tests.unit.sim.reports.worlds import ABOUT, a_policy, a_pool, job, outcome,
 LOST = Owners(progress=Progress.LOST)
 
 
-def pair():
+def pair() -> tuple[Outcome, Outcome]:
     """v's jobs come first and take both devices; with nothing reserved for w, its job waits for them."""
     jobs = (job("v1", "v", 0, 100), job("v2", "v", 0, 200), job("w1", "w", 10, 50))
     with_, without = rules(2, v=1, w=1), rules(2, v=1, w=0)
@@ -88,6 +92,24 @@ def test_asking_why_changes_nothing() -> None:
     assert asked.comparison is not None and unasked.comparison is not None
     assert [one.later_s for one in asked.comparison.lose] == [one.later_s for one in unasked.comparison.lose]
     assert "in line for pool" not in unasked.comparison.lose[0].explanation[1]
+
+
+def test_who_has_heard_enough_gets_the_report_of_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told of each moment, and enough after the first: no team has been alone, and nobody was asked why."""
+    monkeypatch.setattr(replay, "TOLD_EVERY", 1)
+
+    def heard(what: str, ledger: Ledger) -> None:
+        raise Enough
+
+    now, after = pair()
+    report = compare(now, after, ABOUT, heard=heard)
+    assert report.cut_short
+    assert [one.fairness for one in report.replays] == [[], []]
+    assert report.comparison is not None
+    assert [one.job for one in report.comparison.lose] == ["w1"]
+    assert report.comparison.lose[0].explanation[1] == "Under next it waited 1m30s."
+    assert "The report was stopped" in as_html(report)
+    assert not compare(now, after, ABOUT, heard=lambda what, ledger: None).cut_short
 
 
 def test_rules_that_differ_are_told_by_what_differs() -> None:

@@ -5,14 +5,14 @@ from fairpool.core.ids import PoolId
 from fairpool.core.policies import Policy
 from fairpool.sim.reports.fairness import Soloists, fairness, rules_alone
 from fairpool.sim.reports.figures import Fairness
-from fairpool.sim.reports.outcome import Outcome
+from fairpool.sim.reports.outcome import Listening, Outcome
 from fairpool.sim.reports.parties import Parties
 from fairpool.sim.rulebook import rulebook
 from tests.unit.sim.reports.worlds import a_policy, a_pool, job, outcome, rules
 
 
 def told(found: Outcome) -> dict[str, Fairness]:
-    return {one.team: one for one in fairness(found, Parties(found.rules), Soloists())}
+    return {one.team: one for one in fairness(found, Parties(found.rules), Soloists(Listening()))}
 
 
 def test_a_team_that_borrows_is_done_sooner_than_alone() -> None:
@@ -70,7 +70,7 @@ def test_a_team_is_replayed_alone_once_for_two_outcomes_in_which_it_has_the_same
             return ledger
 
     jobs = (job("a", "v", 0, 100), job("b", "w", 0, 100))
-    soloists = Counting()
+    soloists = Counting(Listening())
     for found in (outcome(rules(4, v=1, w=1), *jobs), outcome(rules(4, v=1, w=2), *jobs)):
         fairness(found, Parties(found.rules), soloists)
     assert heard == ["v", "w", "w"]
