@@ -250,7 +250,7 @@ def _item(change: Change, look: str) -> str:
 def _footer(report: Report) -> str:
     said = [
         ("Trace", report.trace),
-        *((f"Rules {place}", replay.name) for place, replay in enumerate(report.replays, start=1)),
+        *zip(("Rules", "Compared with"), (replay.name for replay in report.replays), strict=False),
         ("Span", f"{told_moment(report.begins_at)} to {told_moment(report.ends_at)}"),
         *(("Option " + name, value) for name, value in report.options.items()),
         ("Seed", "" if report.seed is None else str(report.seed)),
@@ -300,7 +300,8 @@ def _rows(table: Table, rows: Sequence[Sequence[str]], names: Sequence[str]) -> 
                     cells.append(f'<td class="first wrap" rowspan="{len(rows)}">{text_of(cell)}</td>')
                 continue
             key = f'<i class="key s{names.index(cell)}"></i>' if table.rules == place and cell in names else ""
-            cells.append(f"<td{_look(table, place)}>{key}{text_of(cell)}</td>")
+            look = ' class="first wrap"' if place == 0 and not key else _look(table, place)
+            cells.append(f"<td{look}>{key}{text_of(cell)}</td>")
         yield f"<tr>{''.join(cells)}</tr>"
 
 

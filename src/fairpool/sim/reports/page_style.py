@@ -96,7 +96,8 @@ ol.changes p.why.s0 { border-color: var(--s0); } ol.changes p.why.s1 { border-co
 ul { margin: 0 0 12px; padding-left: 20px; } ul li { margin-bottom: 3px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 20px; margin: 12px 0; font-size: 14px; }
 dd { margin: 0; overflow-wrap: anywhere; }
-footer { margin-top: 56px; padding-top: 20px; border-top: 1px solid var(--hair); }
+footer { margin-top: 56px; padding-top: 24px; border-top: 1px solid var(--hair); }
+footer h2 { margin-top: 0; }
 
 @media (max-width: 820px) {
   main { padding: 22px 16px 48px; }
