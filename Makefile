@@ -44,6 +44,10 @@ SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadsc
 test: $(READY) programs ## Run the tests (ARGS='-k fractions' picks some)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
+.PHONY: faults
+faults: $(READY) ## Simulate servers in a world in which everything goes wrong (ARGS='--seeds 10000')
+	@$(PY) -m tests.simulation $(ARGS)
+
 .PHONY: programs
 programs: ## Install the programs that the tests start, where there are none
 	@bash tests/install_programs.sh
