@@ -112,6 +112,7 @@ def test_steps_and_holds_of_a_program_get_it(vaulted: Machine) -> None:
 
 
 def test_without_a_key_the_server_says_what_to_do(machine: Machine) -> None:
+    machine.ok("team", "create", "vision")
     done = machine("vault", "set", "vision", "--secret", "TOKEN", stdin=SECRET + "\n")
     assert done.code == CONFLICT
     assert "FAIRPOOL_VAULT_KEY" in done.err and "fairpool vault key" in done.err and SECRET not in done.err
