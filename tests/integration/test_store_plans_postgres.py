@@ -30,6 +30,13 @@ from fairpool.store.urls import database_of
 from tests.postgres import Cluster
 
 BASE, TIMES, WAITING = 2_000, 20, 2_000
+OF_AN_AGE = labelled.FEW + 1_000
+"""Requests that carry a label of the oldest or of the newest."""
+
+_LABELS = (
+    "INSERT INTO labels (workspace, kind, key, value, object_id, seq) "
+    "SELECT workspace, 'request', %s, %s, id, seq FROM requests WHERE seq > %s AND seq <= %s"
+)
 LONG = frozenset({"requests", "history", "runs"})
 FEW = WAITING + 500
 """Rows looked at for a page of a hundred: at most all that are live, of twenty times as many."""
@@ -62,6 +69,9 @@ REQUESTS: Mapping[str, RequestQuery] = {
     "with a label": RequestQuery(labels={"project": "x11"}),
     "with a label that none has": RequestQuery(labels={"project": "new"}),
     "with a label that most have": RequestQuery(labels={"env": "prod"}),
+    "of a pool, with a label of the oldest": RequestQuery(labels={"era": "early"}, pool="pool-3"),
+    "of a pool, with a label of the newest": RequestQuery(labels={"age": "late"}, pool="pool-3"),
+    "with two labels of different times": RequestQuery(labels={"era": "early", "age": "late"}),
     "with two labels": RequestQuery(labels={"env": "prod", "project": "x11"}),
     "with two labels of which nobody has one": RequestQuery(labels={"env": "prod", "project": "new"}),
     "live, with a label": RequestQuery(labels={"project": "x11"}, statuses=LIVE),
@@ -166,6 +176,10 @@ def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def watched(postgres_cluster: Cluster) -> Iterator[Watched]:
     url = postgres_cluster.new_database()
     million.fill(url, base=BASE, times=TIMES, waiting=WAITING)
+    with psycopg.connect(url, autocommit=True) as connection:
+        for key, value, after in (("era", "early", 0), ("age", "late", BASE * TIMES - OF_AN_AGE)):
+            connection.execute(_LABELS, [key, value, after, after + OF_AN_AGE])
+        connection.execute("ANALYZE labels")
     found = Watched(url)
     yield found
     found.store.close()

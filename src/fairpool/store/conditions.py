@@ -110,9 +110,12 @@ class Conditions:
         carriers = select(tied.seq).where(*label).limit(FEW + 1)
         if self._merges:
             carriers = carriers.order_by(tied.seq)  # by the index that has them in order
+            count_of = select(func.count()).select_from(carriers.subquery()).scalar_subquery()
+            ends = (select(end(tied.seq)).where(*label).scalar_subquery() for end in (func.min, func.max))
+            count, lowest, highest = self._connection.execute(select(count_of, *ends)).one()
+            span = None if lowest is None else (lowest, highest)
+            return Carrying(tied.seq, label, count, span, table.c.seq, among_few)
         count = self._connection.execute(select(func.count()).select_from(carriers.subquery())).scalar_one()
-        if self._merges:
-            return Carrying(tied.seq, label, count, table.c.seq, among_few)
         if count > FEW:
             return exists().where(*label, tied.object_id == table.c.id)
         return table.c.id.in_(select(tied.object_id).where(*label))
