@@ -97,7 +97,7 @@ def _tightest(nodes: PoolNodes, demand: Demand) -> tuple[str, int, int]:
     for node in nodes.nodes:
         for key, value in node.free_now.items():
             most[key] = max(most.get(key, 0), value)
-        most[GPU] = max(most.get(GPU, 0), node.device_total * WHOLE)
+        most[GPU] = max(most.get(GPU, 0), node.devices.total * WHOLE)
     asked = [(key, value) for part in demand.parts for key, value in part if key in nodes.keys]
     for key, value in asked:
         if value > most.get(key, 0):

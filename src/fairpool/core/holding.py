@@ -105,7 +105,7 @@ class Held:
         for node, declared in zip(self.pool.nodes.nodes, self._capacities(), strict=True):
             if node.ready and all(value <= get(declared, key) for key, value in part if key in self.pool.nodes.keys):
                 missing = [max(0, value - node.free_after[key]) for key, value in part if key in node.free_after]
-                lack = (max(0, gpus - node.free_devices_after * WHOLE), missing, node.index)
+                lack = (max(0, gpus - node.devices.free_after * WHOLE), missing, node.index)
                 best = lack if best is None else min(best, lack)
         return None if best is None else self.pool.nodes.nodes[best[2]]
 
@@ -120,8 +120,8 @@ class Held:
             free = node.free_after.get(key, self.pool.free_after.get(key, value))
             held[key] = max(0, min(value, free, self.pool.free_after.get(key, value)))
         gpus = get(part, GPU)
-        whole = min(gpus // WHOLE, node.free_devices_after, held.get(GPU, 0) // WHOLE) * WHOLE
+        whole = min(gpus // WHOLE, node.devices.free_after, held.get(GPU, 0) // WHOLE) * WHOLE
         if gpus:
             held[GPU] = whole
-        devices = node.choose_devices_after(whole) if whole else ()
+        devices = node.devices.choose_after(whole) if whole else ()
         return of(held), devices

@@ -1,4 +1,4 @@
-"""Where things lie: nodes, GPU devices and fractions of them, and how a demand is placed on them (S7, S8).
+"""Where things lie: nodes with their GPU devices (devices.py), and how a demand is placed on them (S7, S8).
 
 Every quantity is kept in two books. `now` is what is in use at this moment. `after` is what will be in use once every
 eviction under way has ended and whoever it is for has moved in. Something may start only where both books have room:
@@ -9,10 +9,10 @@ chosen on the `after` book alone, so they reckon with what is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
 from operator import itemgetter
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get
+from fairpool.core.devices import Chosen, Devices
 from fairpool.core.pools import Node, NodeState, device_count
 from fairpool.core.requests import PartPlacement
 
@@ -20,34 +20,15 @@ from fairpool.core.requests import PartPlacement
 class NodeBooks:
     """Both books of one node. A pool without nodes has one of these, named "", that tracks only its devices."""
 
-    __slots__ = (
-        "_fresh",
-        "_vacated",
-        "busy",
-        "busy_after",
-        "device_total",
-        "devices",
-        "free_after",
-        "free_now",
-        "index",
-        "name",
-        "ready",
-        "shared",
-    )
+    __slots__ = ("devices", "free_after", "free_now", "index", "name", "ready")
 
     def __init__(self, name: str, index: int, capacity: Amounts, device_total: int, *, ready: bool) -> None:
         self.name = name
         self.index = index
         self.ready = ready
-        self.device_total = device_total
         self.free_now = dict(capacity)
         self.free_after = dict(capacity)
-        self.devices: dict[int, tuple[int, int]] = {}  # index -> thousandths in use (now, after); absent: untouched
-        self.shared: dict[int, int] = {}  # devices in use that have a fraction left in both books -> the fuller book
-        self.busy = 0  # devices in use in either book
-        self.busy_after = 0
-        self._vacated: list[int] = []  # a heap of devices below _fresh that may be free
-        self._fresh = 0  # devices from here on were never in use
+        self.devices = Devices(device_total)
 
     @classmethod
     def of_node(cls, node: Node, index: int) -> NodeBooks:
@@ -55,46 +36,16 @@ class NodeBooks:
         ready = node.state is NodeState.READY
         return cls(node.name, index, node.capacity, device_count(node.capacity), ready=ready)
 
-    @property
-    def free_devices(self) -> int:
-        """Whole devices that are free in both books."""
-        return self.device_total - self.busy
-
-    @property
-    def free_devices_after(self) -> int:
-        """Whole devices that are free in the `after` book."""
-        return self.device_total - self.busy_after
-
-    def shift(self, part: Amounts, devices: Sequence[tuple[int, int]], now: int, after: int) -> None:
+    def shift(self, part: Amounts, devices: Chosen, now: int, after: int) -> None:
         """Add (+1) or remove (-1) a part in each book (0: leave that book alone)."""
         free_now, free_after = self.free_now, self.free_after
-        for key, value in part:
-            if key in free_now:
-                free_now[key] -= value * now
-                free_after[key] -= value * after
-        for device, share in devices:
-            self._shift_device(device, share * now, share * after)
-
-    def _shift_device(self, device: int, now: int, after: int) -> None:
-        old_now, old_after = self.devices.get(device, (0, 0))
-        new_now, new_after = old_now + now, old_after + after
-        if device < self.device_total:  # the others stood beyond a capacity that fell: they never count as free
-            self.busy += (new_now != 0 or new_after != 0) - (old_now != 0 or old_after != 0)
-            self.busy_after += (new_after != 0) - (old_after != 0)
-        while self._fresh <= device:
-            heappush(self._vacated, self._fresh)
-            self._fresh += 1
-        if new_now == 0 and new_after == 0:
-            del self.devices[device]
-            self.shared.pop(device, None)
-            heappush(self._vacated, device)
-            return
-        self.devices[device] = (new_now, new_after)
-        fuller = max(new_now, new_after)
-        if fuller < WHOLE and device < self.device_total:
-            self.shared[device] = fuller
-        else:
-            self.shared.pop(device, None)
+        if free_now:
+            for key, value in part:
+                if key in free_now:
+                    free_now[key] -= value * now
+                    free_after[key] -= value * after
+        if devices:
+            self.devices.shift(devices, now, after)
 
     def fits(self, part: Amounts) -> bool:
         """Whether the part's keys other than GPUs fit this node in both books."""
@@ -107,72 +58,17 @@ class NodeBooks:
         """Whether the part, devices included, fits this node in the `after` book."""
         for key, value in part:
             if key == GPU:
-                if not self._gpus_fit_after(value):
+                if not self.devices.fits_after(value):
                     return False
             elif key in self.free_after and value > self.free_after[key]:
                 return False
         return True
 
-    def takes_after(self, part: Amounts, devices: Sequence[tuple[int, int]]) -> bool:
+    def takes_after(self, part: Amounts, devices: Chosen) -> bool:
         """Whether the part fits on exactly these devices in the `after` book."""
         if any(key in self.free_after and value > self.free_after[key] for key, value in part):
             return False
-        return all(
-            device < self.device_total and self.devices.get(device, (0, 0))[1] + share <= WHOLE
-            for device, share in devices
-        )
-
-    def _gpus_fit_after(self, gpus: int) -> bool:
-        if gpus >= WHOLE:
-            return gpus <= self.free_devices_after * WHOLE
-        return self.free_devices_after > 0 or any(
-            after + gpus <= WHOLE for device, (_, after) in self.devices.items() if device < self.device_total
-        )
-
-    def fraction_room(self, gpus: int) -> tuple[int, int] | None:
-        """(what stays free of it, the device) for the shared device that `gpus` thousandths fill best in both books."""
-        best = None
-        for device, fuller in self.shared.items():
-            rest = WHOLE - fuller - gpus
-            if rest >= 0 and (best is None or (rest, device) < best):
-                best = (rest, device)
-        return best
-
-    def choose_devices(self, gpus: int) -> tuple[tuple[int, int], ...]:
-        """The devices, and how much of each, for a part that is known to fit in both books; lowest index first."""
-        if gpus < WHOLE:
-            room = self.fraction_room(gpus)
-            device = room[1] if room else self._lowest_free(1)[0]
-            return ((device, gpus),)
-        return tuple((device, WHOLE) for device in self._lowest_free(gpus // WHOLE))
-
-    def choose_devices_after(self, gpus: int) -> tuple[tuple[int, int], ...]:
-        """The same for a part that is known to fit in the `after` book."""
-        in_range = [(device, after) for device, (_, after) in self.devices.items() if device < self.device_total]
-        if gpus < WHOLE:
-            rooms = [(WHOLE - after - gpus, device) for device, after in in_range if 0 < after <= WHOLE - gpus]
-            if rooms:
-                return ((min(rooms)[1], gpus),)
-        wanted = max(1, gpus // WHOLE)
-        leaving = [device for device, after in in_range if after == 0]
-        share = min(gpus, WHOLE)
-        return tuple((device, share) for device in sorted(leaving + self._lowest_free(wanted))[:wanted])
-
-    def _lowest_free(self, count: int) -> list[int]:
-        """The `count` lowest devices that are free in both books (fewer where there are not so many)."""
-        found: list[int] = []
-        kept: list[int] = []
-        while self._vacated and len(found) < count:
-            device = heappop(self._vacated)
-            if device in self.devices or (kept and kept[-1] == device):
-                continue  # out of date: taken since, or vacated twice
-            kept.append(device)
-            if device < self.device_total:
-                found.append(device)
-        for device in kept:
-            heappush(self._vacated, device)
-        untouched = range(self._fresh, min(self.device_total, self._fresh + count - len(found)))
-        return [*found, *untouched]
+        return self.devices.takes_after(devices)
 
 
 class PoolNodes:
@@ -190,7 +86,7 @@ class PoolNodes:
         self._sharing: dict[int, NodeBooks] = {}
         for node in nodes:
             if node.ready:
-                self._by_free.setdefault(node.free_devices, {})[node.index] = node
+                self._by_free.setdefault(node.devices.free, {})[node.index] = node
 
     def shift(self, place: PartPlacement, part: Amounts, now: int, after: int) -> NodeBooks | None:
         """Add or remove a part where it lies; None when its node is gone from the pool."""
@@ -200,13 +96,13 @@ class PoolNodes:
         if not place.devices:
             node.shift(part, (), now, after)
             return node
-        before = node.free_devices
+        before = node.devices.free
         node.shift(part, place.devices, now, after)
-        if node.ready:
-            if node.free_devices != before:
+        if node.ready and not self.flat:
+            if node.devices.free != before:
                 del self._by_free[before][node.index]
-                self._by_free.setdefault(node.free_devices, {})[node.index] = node
-            if node.shared:
+                self._by_free.setdefault(node.devices.free, {})[node.index] = node
+            if node.devices.shared:
                 self._sharing[node.index] = node
             else:
                 self._sharing.pop(node.index, None)
@@ -257,26 +153,26 @@ class PoolNodes:
         node = node or self._emptying_node(part, -(-gpus // WHOLE))
         if node is None:
             return None
-        return PartPlacement(node.name, node.choose_devices(gpus) if gpus else ())
+        return PartPlacement(node.name, node.devices.choose(gpus) if gpus else ())
 
     def _place_flat(self, gpus: int) -> PartPlacement | None:
         if not gpus:
             return _ANYWHERE
         node = self.nodes[0]
         if gpus >= WHOLE:
-            if gpus > node.free_devices * WHOLE:
+            if gpus > node.devices.free * WHOLE:
                 return None
-        elif node.free_devices <= 0 and node.fraction_room(gpus) is None:
+        elif node.devices.free <= 0 and node.devices.fraction_room(gpus) is None:
             return None
-        return PartPlacement(node.name, node.choose_devices(gpus))
+        return PartPlacement(node.name, node.devices.choose(gpus))
 
     def _fraction_node(self, part: Amounts, gpus: int) -> NodeBooks | None:
         # 1 the device that is left with least, 2 the node with the fewest free devices, 3 the node's place in the pool
         best: tuple[int, int, int] | None = None
         for node in self._sharing.values():
-            room = node.fraction_room(gpus)
+            room = node.devices.fraction_room(gpus)
             if room is not None and node.fits(part):
-                key = (room[0], node.free_devices, node.index)
+                key = (room[0], node.devices.free, node.index)
                 if best is None or key < best:
                     best = key
         return self.nodes[best[2]] if best else None
@@ -301,13 +197,13 @@ class PoolNodes:
         best = None
         for node in self.nodes:
             if node.ready and node.fits_after(part):
-                key = (node.free_devices_after if not self.spread else -node.free_devices_after, node.index)
+                key = (node.devices.free_after if not self.spread else -node.devices.free_after, node.index)
                 if best is None or key < best:
                     best = key
         if best is None:
             return None
         node = self.nodes[best[1]]
-        return PartPlacement(node.name, node.choose_devices_after(gpus) if gpus else ())
+        return PartPlacement(node.name, node.devices.choose_after(gpus) if gpus else ())
 
 
 _ANYWHERE = PartPlacement("")
@@ -390,8 +286,8 @@ class _Search:
         if not node.ready or not node.fits_after(part):
             return None
         if not self.now:
-            return PartPlacement(node.name, node.choose_devices_after(gpus) if gpus else ())
-        room = gpus <= node.free_devices * WHOLE or (gpus < WHOLE and node.fraction_room(gpus) is not None)
+            return PartPlacement(node.name, node.devices.choose_after(gpus) if gpus else ())
+        room = gpus <= node.devices.free * WHOLE or (gpus < WHOLE and node.devices.fraction_room(gpus) is not None)
         if not node.fits(part) or not room:
             return None
-        return PartPlacement(node.name, node.choose_devices(gpus) if gpus else ())
+        return PartPlacement(node.name, node.devices.choose(gpus) if gpus else ())

@@ -150,7 +150,7 @@ def _usage_that_drifted() -> World:
 
 def _device_that_drifted() -> World:
     world = _world(_gpus("a", 2))
-    del world.books[P].nodes.nodes[0].devices[0]
+    world.books[P].nodes.nodes[0].devices.shift(_devices(0).devices, -1, -1)
     return world
 
 

@@ -44,7 +44,7 @@ def _insides(world: World) -> object:
     books = {
         pool: (
             {name: deepcopy(getattr(books, name)) for name in ALL_BOOKS},
-            [(node.name, dict(node.devices), dict(node.free_now), node.busy) for node in books.nodes.nodes],
+            [(n.name, n.devices.in_use(), n.devices.free, dict(n.free_now)) for n in books.nodes.nodes],
             {
                 policy: (*(_used(of, name) for name in COUNTS), [held.request.id for held in of.by_precedence])
                 for policy, of in books.policies.items()
