@@ -138,6 +138,7 @@ class PolicyBooks:
     """
 
     __slots__ = (
+        "_lowest_priority",
         "account",
         "bounded",
         "by_precedence",
@@ -170,6 +171,7 @@ class PolicyBooks:
         self.by_precedence = account.by_precedence
         self.here = self.used_now if len(account.bounded_in) == 1 else dict[str, int]()  # what is in use in this pool
         self.priorities: dict[int, int] = {}  # request priority -> how many preemptible ones here that are not leaving
+        self._lowest_priority: int | None = None  # the lowest of these; None where it has to be looked up
 
     def shift(self, amounts: Amounts, preemptible: bool, now: int, after: int) -> None:
         """Add (+1) or remove (-1) usage in each book."""
@@ -208,8 +210,12 @@ class PolicyBooks:
             count = self.priorities.get(priority, 0) + by
             if count:
                 self.priorities[priority] = count
+                if self._lowest_priority is not None and priority < self._lowest_priority:
+                    self._lowest_priority = priority
             else:
                 del self.priorities[priority]
+                if priority == self._lowest_priority:
+                    self._lowest_priority = None
 
     def held_here(self) -> list[Allocation]:
         """What runs through the policy in this pool, in precedence."""
@@ -225,13 +231,21 @@ class PolicyBooks:
         """The allocations here that may be evicted for others (S27), in precedence; see `Account.borrowers`."""
         return self.account.borrowers(self.pool) if self.priorities else ()
 
+    def may_give_way_to(self, preemptible: bool, priority: int) -> bool:
+        """Whether any own work here comes after such a request in the precedence and can be evicted, if it borrows."""
+        if not self.priorities or not preemptible:
+            return bool(self.priorities)
+        if self._lowest_priority is None:
+            self._lowest_priority = min(self.priorities)
+        return priority > self._lowest_priority
+
     def gives_way_to(self, amounts: Amounts, preemptible: bool, priority: int) -> list[Allocation]:
         """Own borrowing work here that comes after such a request in the precedence, the first to give way first
         (S28, S29).
 
         Shares are judged with the request in place if it would then be in share itself, else as they are.
         """
-        if not any(not preemptible or priority > other for other in self.priorities):
+        if not self.may_give_way_to(preemptible, priority):
             return []
         staying = [a for a in self.by_precedence if not a.eviction]
         before = bisect_left([precedence(a)[:2] for a in staying], (preemptible, -priority + 1))

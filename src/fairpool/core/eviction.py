@@ -50,7 +50,7 @@ def may_find_victims(pool: PoolBooks, policy: PolicyBooks, request: Request, low
         return True
     if fits_reservation(policy.metered_after, request.demand.total, policy):
         return True
-    return any(not request.preemptible or request.priority > other for other in policy.priorities)
+    return policy.may_give_way_to(request.preemptible, request.priority)
 
 
 def find_victims(pool: PoolBooks, policy: PolicyBooks, request: Request, now: Instant) -> Victims | NoVictims:

@@ -6,6 +6,7 @@ criteria 2 to 5 and then by the heads' 7 and 8, since a request's own priority n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -46,14 +47,18 @@ class Lanes:
         self._lanes: dict[PolicyId, _Lane] = {}
         self._editions: dict[PolicyId, int] = {}
         self._numbers = 0
-        elsewhere = _claimants_elsewhere(pool, queue) if queue.claimants else {}
-        for policy in pool.policies.values():
-            classes = [*queue.classes_of(policy.policy.id, pool.pool.id), *elsewhere.get(policy.policy.id, ())]
-            if classes:
-                self._lanes[policy.policy.id] = {}
-                for home in classes:
-                    self._join(policy, home)
-                self._rank(policy)
+        self._add(queue.classes_in(pool.pool.id))
+        if queue.claimants:
+            self._add(_claimants_elsewhere(pool, queue))
+        for key in self._lanes:
+            self._rank(pool.policies[key])
+
+    def _add(self, waiting: Mapping[PolicyId, Iterable[RequestClass]]) -> None:
+        for key, classes in waiting.items():
+            policy = self._pool.policies[key]
+            self._lanes.setdefault(key, {})
+            for home in classes:
+                self._join(policy, home)
 
     def _join(self, policy: PolicyBooks, home: RequestClass) -> None:
         """Put a class into the lane of its policy where it belongs."""

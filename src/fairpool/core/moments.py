@@ -50,8 +50,9 @@ class Moments:
 
     def next(self) -> Instant | None:
         """The earliest moment ahead; it may turn out that nothing is left to do then."""
-        firsts = [heap[0][0] for heap in (self._deadlines, self._timeouts, self._alarms) if heap]
-        return min(firsts, default=None)
+        if not self._deadlines and not self._timeouts and not self._alarms:
+            return None  # usual where nobody is evicted, and asked at every decision
+        return min(heap[0][0] for heap in (self._deadlines, self._timeouts, self._alarms) if heap)
 
     def _add(self, heap: list[Moment], moment: Moment) -> None:
         heappush(heap, moment)

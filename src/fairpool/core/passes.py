@@ -30,7 +30,8 @@ class PoolPass:
         self.awaiting: list[tuple[Turn, Places]] = []
         self.somebody_blocked = False
         self.limited: set[PolicyId] = set()  # policies of which somebody waits for a limit or reservation of its own
-        self.lowest_priority = _lowest_priority(pool)
+        self._lowest_priority: int | None = None
+        self._priorities_known = False
 
     def run(self) -> None:
         """Consider everybody."""
@@ -92,8 +93,14 @@ class PoolPass:
         free = self.pool.free_now
         for key, value in turn.home.demand.total:
             if key in free and value > free[key]:
-                return not may_find_victims(self.pool, turn.policy, turn.request, self.lowest_priority)
+                return not may_find_victims(self.pool, turn.policy, turn.request, self._find_lowest_priority())
         return False
+
+    def _find_lowest_priority(self) -> int | None:
+        """Of policies with work that might be evicted here. Most passes find nobody blocked and never ask."""
+        if not self._priorities_known:
+            self._lowest_priority, self._priorities_known = _lowest_priority(self.pool), True
+        return self._lowest_priority
 
     def _again(self, turn: Turn) -> None:
         self.changed_behind = self.changed_behind or self.held is not None or bool(self.awaiting)
@@ -106,7 +113,8 @@ class PoolPass:
         turn.home.members.pop(request.id, None)  # from a class of its own it is not gone yet
         if (self.somebody_blocked or turn.policy.policy.id in self.limited) and not turn.policy.is_last(request):
             self.changed_behind = True  # it may have pushed own work out of the reservation, which can be evicted now
-        self.lowest_priority = _lower(self.lowest_priority, turn.policy)
+        if self._priorities_known:
+            self._lowest_priority = _lower(self._lowest_priority, turn.policy)
         if self.held is not None:  # what is free has changed
             self.held.lift()
             self.held.lay()
@@ -139,7 +147,7 @@ class PoolPass:
     def _make_room(self, turn: Turn) -> bool:
         """Whether somebody was evicted for the request."""
         request, policy = turn.request, turn.policy
-        if not may_find_victims(self.pool, policy, request, self.lowest_priority):
+        if not may_find_victims(self.pool, policy, request, self._find_lowest_priority()):
             return False
         if reservation_in_use(policy, request.demand.total, request.preemptible) is not None:
             return False  # S22: no eviction would make it entitled
@@ -191,7 +199,7 @@ class PoolPass:
 
 def _lowest_priority(pool: PoolBooks) -> int | None:
     """The lowest policy priority with preemptible work that is not leaving; None where there is no such work."""
-    return min((books.policy.priority for books in pool.policies.values() if books.priorities), default=None)
+    return min([books.policy.priority for books in pool.policies.values() if books.priorities], default=None)
 
 
 def _lower(lowest: int | None, policy: PolicyBooks) -> int:

@@ -28,7 +28,16 @@ def plan(world: World, now: Instant) -> Plan:
 
 def decide(world: World, now: Instant) -> Plan:
     """The same plan, and the world has moved by it. Deciding again changes nothing (S33)."""
+    wake_at = world.moments.next()
+    if not _is_anything_to_do(world) and (wake_at is None or wake_at > now):
+        return Plan(at=now, wake_at=wake_at)
     return _Decision(world, now).run()
+
+
+def _is_anything_to_do(world: World) -> bool:
+    """Whether anything has happened since the last decision that concerns somebody who waits."""
+    queue = world.queue
+    return bool(world.touched or queue.hopeless or queue.ungoverned or world.loose)
 
 
 class _Decision:
@@ -44,7 +53,8 @@ class _Decision:
         self._end_hopeless()
         self._start_ungoverned()
         # 3 what is kept where pools or policies changed, and what operators asked for
-        self._place_loose_claims()
+        if self.world.loose:
+            self._place_loose_claims()
         self.world.touched.intersection_update(self.world.books)  # a pool may be gone since it was touched
         for pool in sorted(self.world.touched):
             self._evict_over_capacity(self.world.books[pool])
@@ -151,6 +161,8 @@ class _Decision:
 
     def _serve_claimants(self, pool: PoolBooks) -> None:
         """Criterion 1: requests that evictions here are under way for, or that these have just made room for."""
+        if not pool.claims:
+            return
         claims = [self.world.claims[request] for request in pool.claims]
         ranked = []
         for claim in claims:

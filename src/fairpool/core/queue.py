@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from fairpool.core.errors import UnknownObject
 from fairpool.core.ids import PolicyId, PoolId, RequestId
@@ -10,7 +10,7 @@ from fairpool.core.journal import Journal
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
 from fairpool.core.routes import Routes
-from fairpool.core.waiting import Candidate, ClassKey, Origin, Place, RequestClass, runtime_magnitude
+from fairpool.core.waiting import ClassKey, Origin, Place, RequestClass, runtime_magnitude
 
 
 class Queue:
@@ -22,7 +22,7 @@ class Queue:
         self._journal = journal
         self._home: dict[RequestId, RequestClass | None] = {}
         self._classes: dict[ClassKey, RequestClass] = {}
-        self._by_candidate: dict[Candidate, dict[RequestClass, None]] = {}
+        self._waiting: dict[PoolId, dict[PolicyId, dict[RequestClass, None]]] = {}
         self._preferences: dict[tuple[PoolId, ...], dict[RequestClass, None]] = {}
         self.claimants: dict[RequestId, Request] = {}
         self.hopeless: dict[RequestId, Request] = {}  # the next decision rejects them
@@ -56,7 +56,15 @@ class Queue:
 
     def classes_of(self, policy: PolicyId, pool: PoolId) -> Iterable[RequestClass]:
         """The classes with that candidate."""
-        return self._by_candidate.get(Candidate(policy, pool), ())
+        return self._waiting.get(pool, {}).get(policy, ())
+
+    def classes_in(self, pool: PoolId) -> Mapping[PolicyId, Iterable[RequestClass]]:
+        """The classes with a candidate in that pool, by its policy; some may have no members at this moment."""
+        return self._waiting.get(pool, {})
+
+    def may_wait_in(self, pool: PoolId) -> bool:
+        """Whether anybody waits there, as far as can be said without looking twice: never False where somebody does."""
+        return bool(pool in self._waiting or self.claimants)
 
     def classes(self) -> Iterable[RequestClass]:
         """All classes."""
@@ -165,8 +173,8 @@ class Queue:
         home = self._classes.get(key)
         if home is None:
             home = self._classes[key] = RequestClass(key)
-            for candidate in key.candidates:
-                self._by_candidate.setdefault(candidate, {})[home] = None
+            for policy, pool in key.candidates:
+                self._waiting.setdefault(pool, {}).setdefault(policy, {})[home] = None
             if len(key.candidates) > 1 and len(pools := _pools(key)) > 1:
                 self._preferences.setdefault(pools, {})[home] = None
         return home
@@ -174,8 +182,13 @@ class Queue:
     def _forget(self, home: RequestClass) -> None:
         if self._classes.get(home.key) is home:
             del self._classes[home.key]
-            for candidate in home.key.candidates:
-                del self._by_candidate[candidate][home]
+            for policy, pool in home.key.candidates:
+                waiting = self._waiting[pool]
+                del waiting[policy][home]
+                if not waiting[policy]:
+                    del waiting[policy]
+                if not waiting:
+                    del self._waiting[pool]
             if len(home.key.candidates) > 1 and len(pools := _pools(home.key)) > 1:
                 del self._preferences[pools][home]
 

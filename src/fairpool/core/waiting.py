@@ -93,6 +93,11 @@ class RequestClass:
         entries = self._entries
         return self.members.get(entries[0][2]) if entries else None
 
+    def is_headed_by(self, request: Request) -> bool:
+        """Whether that member may be the head: never False where it is."""
+        first = self.first()
+        return first is None or first.id == request.id
+
     @property
     def place(self) -> Place:
         """The place of the head, where there is one and `head` has just been asked."""

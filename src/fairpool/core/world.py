@@ -27,6 +27,7 @@ from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Eviction, Request, Status
 from fairpool.core.routes import Routes
 from fairpool.core.rules import change_rules, settle_rules
+from fairpool.core.waiting import RequestClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,24 +206,23 @@ class World:
         if request.wait_timeout_s is not None:
             self.moments.add_timeout(Instant(request.queued_at + request.wait_timeout_s * SECOND), request.id)
         home = self.queue.add(request)
-        if home is not None:
-            for candidate in home.key.candidates:
-                self.touched.add(candidate.pool)
+        if home is not None and home.is_headed_by(request):  # behind another head of its class nobody looks at it
+            self.touched.update([pool for _, pool in home.key.candidates])
 
     def dequeue(self, request: RequestId) -> Request:
         """Take a request out of the queue, and let go of what is kept for it."""
         if request in self.queue.claimants:
             self.drop_claim(request)
-        self._touch_candidates(request)
+        home = self.queue.home(request)
         taken = self.queue.remove(request)
+        if home is not None:
+            self._touch_all(home)
         self.queue.lapsed.pop(request, None)
         return taken
 
-    def _touch_candidates(self, request: RequestId) -> None:
-        home = self.queue.home(request)
-        if home is not None:
-            for candidate in home.key.candidates:
-                self.touched.add(candidate.pool)
+    def _touch_all(self, home: RequestClass) -> None:
+        """What one of a class did concerns those who wait where it does."""
+        self.touched.update([pool for _, pool in home.key.candidates if self.queue.may_wait_in(pool)])
 
     def hold(self, allocation: Allocation) -> None:
         """Enter an allocation into the books."""
@@ -255,11 +255,13 @@ class World:
             self.books[allocation.pool].leave(allocation)
 
     def _touch(self, pool: PoolId, policy: PolicyId | None) -> None:
-        """What a policy uses in one of its pools decides what it may have in all of them."""
-        self.touched.add(pool)
+        """Look again at a pool where somebody waits. What a policy uses in one of its pools decides what it may have
+        in all of them."""
+        if self.queue.may_wait_in(pool):
+            self.touched.add(pool)
         books = self.books[pool].policies.get(policy) if policy is not None else None
         if books is not None and books.policy.also:
-            self.touched.update(books.policy.pools)
+            self.touched.update([each for each in books.policy.pools if self.queue.may_wait_in(each)])
 
     def evict(self, request: RequestId, eviction: Eviction) -> None:
         """Have an allocation let go."""
@@ -282,7 +284,9 @@ class World:
             return
         request = self.queue.unset_claimant(request_id)
         self._unkeep(claim, request)
-        self._touch_candidates(request_id)
+        home = self.queue.home(request_id)
+        if home is not None:
+            self._touch_all(home)
         if self.journal.active:
             self.journal.record(lambda: self._keep(claim, request))
 
