@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from fairpool.core.amounts import Amounts
+from fairpool.core.amounts import Amounts, total
 from fairpool.core.ids import PoolId
 from fairpool.core.policies import Policy
 from fairpool.core.precedence import Metered, Precedence, borrowing_of, precedence, take_shares
@@ -20,6 +20,7 @@ class Account:
     """
 
     __slots__ = (
+        "_borrowed",
         "_borrowers",
         "_keys",
         "bounded",
@@ -64,6 +65,7 @@ class Account:
         self._keys: list[Precedence] = []
         self.leaving = 0  # how many of them are preempting
         self._borrowers: dict[PoolId | None, tuple[Allocation, ...]] | None = None
+        self._borrowed: dict[PoolId, dict[str, int]] = {}  # the sums over `borrowers`, as far as they were asked for
 
     @property
     def pools(self) -> tuple[PoolId, ...]:
@@ -87,6 +89,7 @@ class Account:
 
     def _count(self, allocation: Allocation, by: int) -> None:
         self._borrowers = None
+        self._borrowed.clear()
         if allocation.eviction:
             self.leaving += by
 
@@ -104,6 +107,21 @@ class Account:
         if self._borrowers is None:
             self._borrowers = self._judge_borrowers()
         return self._borrowers.get(pool, ())
+
+    def borrowed(self, pool: PoolId) -> dict[str, int]:
+        """What the borrowers in that pool hold together."""
+        found = self._borrowed.get(pool)
+        if found is None:
+            held = [allocation.request.demand.total for allocation in self.borrowers(pool)]
+            found = self._borrowed[pool] = dict(total(held))
+        return found
+
+    def staying(self, prefix: tuple[bool, int]) -> tuple[list[Allocation], int]:
+        """The allocations that are not leaving, in precedence; and how many of them come before that place in it."""
+        if not self.leaving:
+            return self.by_precedence, bisect_left(self._keys, prefix)
+        staying = [allocation for allocation in self.by_precedence if not allocation.eviction]
+        return staying, bisect_left([precedence(allocation) for allocation in staying], prefix)
 
     def _judge_borrowers(self) -> dict[PoolId | None, tuple[Allocation, ...]]:
         if self.is_inside_reservation():
@@ -247,8 +265,9 @@ class PolicyBooks:
         """
         if not self.may_give_way_to(preemptible, priority):
             return []
-        staying = [a for a in self.by_precedence if not a.eviction]
-        before = bisect_left([precedence(a)[:2] for a in staying], (preemptible, -priority + 1))
+        if self._is_inside_with(amounts):
+            return []  # nobody would borrow, whoever came first
+        staying, before = self.account.staying((preemptible, -priority + 1))
         left, bounded_in = dict(self.reserved), self.account.bounded_in
         take_shares(staying[:before], left, bounded_in)
         if all(value <= left.get(key, 0) for key, value in amounts if key in self.bounded):
@@ -262,3 +281,10 @@ class PolicyBooks:
         ]
         # 1 lowest request priority, 2 granted last, which is the precedence backwards
         return giving[::-1]
+
+    def _is_inside_with(self, amounts: Amounts) -> bool:
+        """Whether the amounts, and all that will stay, are inside the reservation together."""
+        for key, value in amounts:
+            if key in self.bounded and self.metered_after.get(key, 0) + value > self.reserved.get(key, 0):
+                return False
+        return self.account.is_inside_reservation()

@@ -88,6 +88,14 @@ class PoolBooks:
         self.shift_room(request.demand, places, now, after)
         self.policies[policy].shift(request.demand.total, request.preemptible, now, after)
 
+    def shift_sums_after(self, policy: PolicyId, request: Request, sign: int) -> None:
+        """Add (+1) or remove (-1) a request in the sums of the `after` book alone: in a pool without nodes, to try."""
+        free_after = self.free_after
+        for key, value in request.demand.total:
+            if key in free_after:
+                free_after[key] -= value * sign
+        self.policies[policy].shift(request.demand.total, request.preemptible, 0, sign)
+
     def shift_room(self, demand: Demand, places: tuple[PartPlacement, ...], now: int, after: int) -> None:
         """The same for the room alone, in nobody's name."""
         free_now, free_after = self.free_now, self.free_after
@@ -97,9 +105,7 @@ class PoolBooks:
                 if key in free_now:
                     free_now[key] -= value * now
                     free_after[key] -= value * after
-            for place, part in zip(places, demand.parts, strict=True):
-                if place.devices:
-                    nodes.shift(place, part, now, after)
+            nodes.shift_all(places, demand.parts, now, after)
             return
         for place, part in zip(places, demand.parts, strict=True):
             node = nodes.shift(place, part, now, after)

@@ -90,6 +90,11 @@ class Devices:
             used[device] = (now, after + (self._whole_after >> device & 1) * WHOLE)
         return used
 
+    @property
+    def is_any_shared(self) -> bool:
+        """Whether any device is given out in fractions."""
+        return bool(self._shares)
+
     def fraction_room(self, gpus: int) -> tuple[int, int] | None:
         """(what stays free of it, the device) for the shared device that `gpus` thousandths fill best in both books."""
         best = None

@@ -2,7 +2,8 @@
 
 Everything is tried on the `after` book: a victim is taken out of it, the room looked at, and the book put back. Taking
 a borrower away changes nobody else's share, since it took nothing from the reservation; so the lists of borrowers are
-judged once.
+judged once. Sums rule most attempts out before anything is moved; and where sums are all that matters, devices stay
+where they are until the victims are chosen.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from fairpool.core.accounts import PolicyBooks
+from fairpool.core.amounts import total
 from fairpool.core.books import PoolBooks, matures_at
 from fairpool.core.feasibility import amounts_fit_after
 from fairpool.core.ids import Instant, RequestId
@@ -81,6 +83,7 @@ class _Search:
         self.only_by_reclaim = {other.policy.id for other, _ in self.others if not self._outranks(other)}
         self.out_by_reclaim = 0  # how many are out whom only a reservation gives the right to evict
         self.node_looked_at = False
+        self.by_sums = pool.nodes.sums_say_all(request.demand.parts)
 
     def _mature(self, allocations: Iterable[Allocation], policy: PolicyBooks) -> list[Allocation]:
         """Without those that are too young to be evicted (S30)."""
@@ -105,7 +108,7 @@ class _Search:
             self._take(allocation)
         chosen = [] if self._has_room() else self._take_others()
         kept = self._spare(self.own[:count], chosen)
-        parts = self.pool.nodes.place_after(self.request.demand.parts)
+        parts = self._place()
         assert parts is not None, "the victims were chosen to make room"
         reclaims = self._may_reclaim()
         own = {allocation.request.id for allocation in self.own[:count]}
@@ -130,6 +133,8 @@ class _Search:
         return enough
 
     def _enough_with(self, count: int) -> bool:
+        if not self._sums_allow(count):
+            return False
         for allocation in self.own[:count]:
             self._take(allocation)
         for other, borrowers in self.others:
@@ -139,6 +144,27 @@ class _Search:
         found = self._has_room()
         self.put_all_back()
         return found
+
+    def _sums_allow(self, count: int) -> bool:
+        """Whether everybody whom it may evict, with so much own work, holds enough: no more than a bound, since nodes,
+        carve-outs and those who are too young are left out of it."""
+        pool, policy = self.pool, self.policy
+        own = dict(total(allocation.request.demand.total for allocation in self.own[:count]))
+        reclaims = all(
+            policy.metered_after.get(key, 0) - own.get(key, 0) + value <= policy.reserved.get(key, 0)
+            for key, value in self.amounts
+            if key in policy.bounded
+        )
+        giving = [other.account.borrowed(other.pool) for other, _ in self.others if reclaims or self._outranks(other)]
+        for key, value in self.amounts:
+            limit = policy.limit.get(key)
+            if limit is not None and policy.used_after.get(key, 0) - own.get(key, 0) + value > limit:
+                return False
+            if key in pool.free_after:
+                free = pool.free_after[key] + own.get(key, 0)
+                if value > free + sum([borrowed.get(key, 0) for borrowed in giving]):
+                    return False
+        return True
 
     def _take_others(self) -> list[Allocation]:
         """Take from the others in the order of S29 until there is room; who was taken, in that order."""
@@ -201,7 +227,17 @@ class _Search:
 
     def _has_room(self) -> bool:
         fits = amounts_fit_after(self.pool, self.policy, self.amounts)
-        return fits and self.pool.nodes.has_place_after(self.request.demand.parts)
+        return fits and (self.by_sums or self.pool.nodes.has_place_after(self.request.demand.parts))
+
+    def _place(self) -> tuple[PartPlacement, ...] | None:
+        """Where the request will lie once all who are out are gone."""
+        nodes, out = self.pool.nodes, list(self.out.values()) if self.by_sums else []
+        for victim in out:
+            nodes.shift_all(victim.parts, victim.request.demand.parts, 0, -1)
+        found = nodes.place_after(self.request.demand.parts)
+        for victim in out:
+            nodes.shift_all(victim.parts, victim.request.demand.parts, 0, 1)
+        return found
 
     def _room_made_by(self, victim: Allocation) -> bool:
         """Whether there is room now. Once the amounts have sufficed, only the victim's own nodes can be news."""
@@ -210,7 +246,7 @@ class _Search:
         parts = self.request.demand.parts
         if not self.node_looked_at or len(parts) > 1 or self.pool.nodes.flat:
             self.node_looked_at = True
-            return self.pool.nodes.has_place_after(parts)
+            return self.by_sums or self.pool.nodes.has_place_after(parts)
         near = {part.node for part in victim.parts}
         return any(self.pool.nodes.has_place_after(parts, node) for node in near)
 
@@ -224,7 +260,10 @@ class _Search:
 
     def _shift(self, victim: Allocation, sign: int) -> None:
         assert victim.policy is not None
-        self.pool.shift(victim.policy, victim.request, victim.parts, 0, sign)
+        if self.by_sums:
+            self.pool.shift_sums_after(victim.policy, victim.request, sign)
+        else:
+            self.pool.shift(victim.policy, victim.request, victim.parts, 0, sign)
         if victim.policy in self.only_by_reclaim:
             self.out_by_reclaim -= sign
 

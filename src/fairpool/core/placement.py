@@ -108,6 +108,19 @@ class PoolNodes:
                 self._sharing.pop(node.index, None)
         return node
 
+    def shift_all(self, places: tuple[PartPlacement, ...], parts: tuple[Amounts, ...], now: int, after: int) -> None:
+        """The same for all parts, as far as they have devices: all that there is to move where there are no nodes."""
+        for place, part in zip(places, parts, strict=True):
+            if place.devices:
+                self.shift(place, part, now, after)
+
+    def sums_say_all(self, parts: tuple[Amounts, ...]) -> bool:
+        """Whether there is a place for the parts in the `after` book wherever there is enough by sums: there are no
+        nodes, and no fractions of devices, given out or asked for."""
+        if not self.flat or self.nodes[0].devices.is_any_shared:
+            return False
+        return all(get(part, GPU) % WHOLE == 0 for part in parts)
+
     def place(self, parts: tuple[Amounts, ...]) -> tuple[PartPlacement, ...] | None:
         """Where the parts can lie right now (both books), or None. Best fit, largest part first."""
         if len(parts) == 1:

@@ -27,12 +27,14 @@ def take_shares(allocations: Iterable[Allocation], left: dict[str, int], metered
     borrowing = []
     for allocation in allocations:
         amounts, bounded = allocation.request.demand.total, metered[allocation.pool]
-        if all(value <= left.get(key, 0) for key, value in amounts if key in bounded):
+        for key, value in amounts:
+            if key in bounded and value > left.get(key, 0):
+                borrowing.append(allocation)
+                break
+        else:
             for key, value in amounts:
                 if key in bounded:
                     left[key] -= value
-        else:
-            borrowing.append(allocation)
     return borrowing
 
 
