@@ -12,7 +12,6 @@ from fairpool.core.feasibility import own_obstacle, reservation_in_use, room
 from fairpool.core.ids import Instant, PoolId
 from fairpool.core.planner import plan
 from fairpool.core.pools import PoolState
-from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation
 from fairpool.core.shares import is_entitled
 from fairpool.core.world import World
@@ -176,7 +175,7 @@ def _at_rest(world: World, now: Instant) -> Iterator[Violation]:
                 continue  # room that is being made goes by the order of a pass, which only the planner can retrace
             if own_obstacle(policy, request.demand, request.preemptible) is None:
                 found = room(pool, policy, request.demand)
-                if not isinstance(found, Reason):
+                if found is not None:
                     yield Violation(invariant="INV-7", text=f"{request.id} waits and could start in {candidate.pool}")
             entitled = is_entitled(policy, request.demand.total, request.preemptible)
             if entitled and reservation_in_use(policy, request.demand.total, request.preemptible) is None:

@@ -8,7 +8,6 @@ from fairpool.core.eviction import Victims
 from fairpool.core.feasibility import own_obstacle, room
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.plan import Cancel, Claim, Evict, Finish, Grant, Hold, Plan, Reject
-from fairpool.core.reasons import Reason
 from fairpool.core.requests import Allocation, Because, Eviction, PartPlacement, Request
 from fairpool.core.waiting import Candidate
 from fairpool.core.world import World
@@ -60,8 +59,7 @@ class Draft:
         policy = pool.policies[candidate.policy]
         if own_obstacle(policy, request.demand, request.preemptible) is not None:
             return None
-        found = room(pool, policy, request.demand)
-        return None if isinstance(found, Reason) else found
+        return room(pool, policy, request.demand)
 
     def grant(self, request: Request, candidate: Candidate, places: Places) -> None:
         """Start a request that has candidates."""

@@ -177,10 +177,15 @@ def pool_draining(pool: PoolBooks, policy: PolicyBooks) -> Reason | None:
 
 def pool_full(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) -> Reason | None:
     """Some key has less free than is asked; over capacity where less than nothing is free (S9)."""
-    free = pool.free_now
+    short = _short_of(pool.free_now, amounts)
+    return None if short is None else _full(pool, policy, *short)
+
+
+def _short_of(free: dict[str, int], amounts: Amounts) -> tuple[str, int] | None:
+    """The first key, with what is asked of it, that has less free than that."""
     for key, value in amounts:
         if key in free and value > free[key]:
-            return _full(pool, policy, key, value)
+            return key, value
     return None
 
 
@@ -216,12 +221,13 @@ def dedicated_to_others(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) 
 
 def kept_for_eviction(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) -> Reason | None:
     """What is free, or is being freed, is kept for the requests that evictions are under way for (S31)."""
-    for key, value in amounts:
-        if key in pool.free_after and value > pool.free_after[key]:
-            blocker = next(iter(pool.claims), None)
-            free = max(0, pool.free_after[key])
-            return _reason(Code.WAITING_FOR_EVICTION, policy, key=key, asked=value, free=free, blocker=blocker)
-    return None
+    short = _short_of(pool.free_after, amounts)
+    if short is None:
+        return None
+    key, value = short
+    blocker = next(iter(pool.claims), None)
+    free = max(0, pool.free_after[key])
+    return _reason(Code.WAITING_FOR_EVICTION, policy, key=key, asked=value, free=free, blocker=blocker)
 
 
 def place(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> tuple[PartPlacement, ...] | Reason:
@@ -245,13 +251,15 @@ def own_obstacle(policy: PolicyBooks, demand: Demand, preemptible: bool) -> Reas
     return limit or (None if preemptible else reservation_in_use(policy, demand.total, preemptible))
 
 
-def room(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> tuple[PartPlacement, ...] | Reason:
-    """Where the pool has room for the demand now, or the first thing in the way."""
+def room(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> tuple[PartPlacement, ...] | None:
+    """Where the pool has room for the demand now; None where any of the conditions above fails. Decisions ask this
+    far more often than anybody asks why, so that no Reason is made."""
     amounts = demand.total
-    obstacle = pool_draining(pool, policy) or pool_full(pool, policy, amounts)
-    if obstacle is None and pool.dedicated:
-        obstacle = dedicated_to_others(pool, policy, amounts)
-    return obstacle or kept_for_eviction(pool, policy, amounts) or place(pool, policy, demand)
+    if _short_of(pool.free_now, amounts) or _short_of(pool.free_after, amounts) or pool_draining(pool, policy):
+        return None
+    if pool.dedicated and dedicated_to_others(pool, policy, amounts):
+        return None
+    return pool.nodes.place(demand.parts)
 
 
 def amounts_fit_after(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) -> bool:

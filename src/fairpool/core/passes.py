@@ -11,7 +11,6 @@ from fairpool.core.holding import Held
 from fairpool.core.ids import SECOND, PolicyId, PoolId
 from fairpool.core.lanes import Lanes, Turn
 from fairpool.core.plan import Hold
-from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
 from fairpool.core.waiting import Candidate
 
@@ -25,6 +24,7 @@ class PoolPass:
         self.pool = pool
         self.deferred = deferred  # pools to be served once more when all others have been
         self.lanes = Lanes(pool, self.world.queue)
+        self.to_hold_for: Turn | None = None  # from the next turn on
         self.held: Held | None = None
         self.changed_behind = False
         self.awaiting: list[tuple[Turn, Places]] = []
@@ -54,16 +54,18 @@ class PoolPass:
     def _consider(self, turn: Turn) -> bool:
         """Whether the pass goes on."""
         request = turn.request
-        if self.somebody_blocked and self._changes_nothing(turn):
-            return True
+        if self.somebody_blocked:
+            self._begin_to_hold()
+            if self._changes_nothing(turn):
+                return True
         own = own_obstacle(turn.policy, request.demand, request.preemptible)
-        found = own or room(self.pool, turn.policy, request.demand)
-        if isinstance(found, Reason) and own is None and self.held is not None and self.held.lets_pass(request):
-            found = self._room_beside_held(turn)
-        if not isinstance(found, Reason):
-            if self._may_start_in_better(turn):
+        places = None if own else room(self.pool, turn.policy, request.demand)
+        if places is None and own is None and self.held is not None and self.held.lets_pass(request):
+            places = self._room_beside_held(turn)
+        if places is not None:
+            if len(turn.home.key.candidates) > 1 and self._may_start_in_better(turn):
                 return self._defer(request)
-            self._start(turn, found)
+            self._start(turn, places)
             return True
         if request.id in self.world.queue.claimants:
             return True  # it waits for what is being freed for it in another pool
@@ -137,7 +139,7 @@ class PoolPass:
             for candidate in turn.home.key.candidates
         )
 
-    def _room_beside_held(self, turn: Turn) -> Places | Reason:
+    def _room_beside_held(self, turn: Turn) -> Places | None:
         assert self.held is not None
         self.held.lift()
         found = room(self.pool, turn.policy, turn.request.demand)
@@ -188,8 +190,13 @@ class PoolPass:
         if waited or not pool.backfill:
             self._hold_for(request)
         if pool.backfill and waited:
-            self.held = Held(self.pool, turn.policy, request, self.draft.now)
+            self.to_hold_for = turn
         return pool.backfill
+
+    def _begin_to_hold(self) -> None:
+        """Only when somebody comes behind: most passes end with the first one that waits."""
+        if self.to_hold_for is not None and self.held is None:
+            self.held = Held(self.pool, self.to_hold_for.policy, self.to_hold_for.request, self.draft.now)
 
     def _hold_for(self, request: Request) -> None:
         pool = self.pool.pool.id

@@ -29,9 +29,10 @@ def plan(world: World, now: Instant) -> Plan:
 def decide(world: World, now: Instant) -> Plan:
     """The same plan, and the world has moved by it. Deciding again changes nothing (S33)."""
     wake_at = world.moments.next()
-    if not _is_anything_to_do(world) and (wake_at is None or wake_at > now):
+    is_time_up = wake_at is not None and wake_at <= now
+    if not is_time_up and not _is_anything_to_do(world):
         return Plan(at=now, wake_at=wake_at)
-    return _Decision(world, now).run()
+    return _Decision(world, now).run(is_time_up)
 
 
 def _is_anything_to_do(world: World) -> bool:
@@ -46,9 +47,10 @@ class _Decision:
         self.now = now
         self.draft = Draft(world, now)
 
-    def run(self) -> Plan:
+    def run(self, is_time_up: bool) -> Plan:
         # 1 what time has ended: grace periods and waits
-        self._end_what_is_over()
+        if is_time_up:
+            self._end_what_is_over()
         # 2 what can never run or may wait no more, and what nobody governs
         self._end_hopeless()
         self._start_ungoverned()
