@@ -83,9 +83,7 @@ class _Search:
         self.only_by_reclaim = {other.policy.id for other, _ in self.others if not self._outranks(other)}
         self.out_by_reclaim = 0  # how many are out whom only a reservation gives the right to evict
         self.node_looked_at = False
-        # Where sums say all, the bound of `_sums_allow` is exact unless somebody is too young or has a carve-out.
         self.by_sums = pool.nodes.sums_say_all(request.demand.parts)
-        self.bound_is_exact = self.by_sums and self.matures_at is None and not pool.dedicated
 
     def _mature(self, allocations: Iterable[Allocation], policy: PolicyBooks) -> list[Allocation]:
         """Without those that are too young to be evicted (S30)."""
@@ -136,7 +134,8 @@ class _Search:
 
     def _enough_with(self, count: int) -> bool:
         allowed = self._sums_allow(count)
-        if self.bound_is_exact or not allowed:
+        # Where sums say all, that bound is exact unless somebody is too young or has a carve-out.
+        if not allowed or (self.by_sums and self.matures_at is None and not self.pool.dedicated):
             return allowed
         for allocation in self.own[:count]:
             self._take(allocation)
