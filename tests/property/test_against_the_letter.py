@@ -17,8 +17,9 @@ from fairpool.core.policies import Policy, Subject
 from fairpool.core.pools import Pool
 from fairpool.core.requests import Allocation, Because, Demand, Request, Status
 from fairpool.core.world import World
+from tests.property.worlds import thorough
 
-SEEDS = 600
+SEEDS = thorough(600)
 TEAMS = 3
 
 

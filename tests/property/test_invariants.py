@@ -20,9 +20,9 @@ from fairpool.core.planner import decide, plan
 from fairpool.core.requests import Request, Status
 from fairpool.core.shares import fits_reservation
 from fairpool.core.world import World
-from tests.property.worlds import START, live, make_request, make_world
+from tests.property.worlds import START, live, make_request, make_world, thorough
 
-WORLDS = int(os.environ.get("FAIRPOOL_WORLDS", "3000"))
+WORLDS = int(os.environ.get("FAIRPOOL_WORLDS", str(thorough(3000))))
 """How many worlds the sweep for circles looks at."""
 
 MOST_ROUNDS = 50
@@ -42,7 +42,7 @@ def settle(world: World, now: Instant) -> None:
     raise AssertionError("the world does not come to rest")
 
 
-@settings(max_examples=60)
+@settings(max_examples=thorough(60))
 @given(randoms)
 def test_after_every_event_every_invariant_holds(rng: Random) -> None:
     world = make_world(rng)
@@ -51,7 +51,7 @@ def test_after_every_event_every_invariant_holds(rng: Random) -> None:
         assert audit(world, now) == ()
 
 
-@settings(max_examples=40)
+@settings(max_examples=thorough(40))
 @given(randoms)
 def test_planning_leaves_the_world_alone_and_deciding_does_what_was_planned(rng: Random) -> None:
     world = make_world(rng)
@@ -62,7 +62,7 @@ def test_planning_leaves_the_world_alone_and_deciding_does_what_was_planned(rng:
         assert decide(world, now) == planned
 
 
-@settings(max_examples=40)
+@settings(max_examples=thorough(40))
 @given(randoms)
 def test_a_world_restored_from_its_snapshot_decides_the_same(rng: Random) -> None:
     world = make_world(rng)
@@ -73,7 +73,7 @@ def test_a_world_restored_from_its_snapshot_decides_the_same(rng: Random) -> Non
         settle(world, now)
 
 
-@settings(max_examples=30)
+@settings(max_examples=thorough(30))
 @given(randoms)
 def test_deciding_five_more_times_changes_nothing(rng: Random) -> None:
     world = make_world(rng)
@@ -86,7 +86,7 @@ def test_deciding_five_more_times_changes_nothing(rng: Random) -> None:
     assert world.snapshot() == before
 
 
-@settings(max_examples=30)
+@settings(max_examples=thorough(30))
 @given(randoms)
 def test_whoever_waits_is_told_why_and_asking_changes_nothing(rng: Random) -> None:
     world = make_world(rng)
@@ -101,7 +101,7 @@ def test_whoever_waits_is_told_why_and_asking_changes_nothing(rng: Random) -> No
     assert world.snapshot() == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=thorough(60))
 @given(randoms)
 def test_who_is_owed_its_reservation_waits_no_longer_than_the_grace_period(rng: Random) -> None:
     """Where nothing more happens it then runs, or nobody is left whom it may evict."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -15,10 +16,18 @@ from fairpool.core.pools import Node, NodeState, Ordering, Placement, Pool, nomi
 from fairpool.core.requests import Demand, Request, Status
 from fairpool.core.world import World
 
+THOROUGHNESS = float(os.environ.get("FAIRPOOL_THOROUGHNESS", "1"))
+"""How many worlds the properties of the core are tried in, in proportion to the usual."""
+
 START = Instant(0)
 TEAMS = 4
 PROFILES = ("half", "one")
 ENDS = (Status.RELEASED, Status.EXPIRED, Status.CANCELLED)
+
+
+def thorough(usual: int) -> int:
+    """How many worlds to look at where `usual` are usual."""
+    return max(1, round(usual * THOROUGHNESS))
 
 
 def make_world(rng: Random) -> World:
