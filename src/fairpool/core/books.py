@@ -105,7 +105,7 @@ class PoolBooks:
                 if key in free_now:
                     free_now[key] -= value * now
                     free_after[key] -= value * after
-            nodes.shift_all(places, demand.parts, now, after)
+            nodes.shift_devices(places, now, after)
             return
         for place, part in zip(places, demand.parts, strict=True):
             node = nodes.shift(place, part, now, after)

@@ -44,7 +44,7 @@ class Draft:
             evictions=tuple(self.evictions),
             claims=tuple(self.claims.values()),
             unclaims=tuple(self.unclaims),
-            holds=tuple(self.holds[pool] for pool in sorted(self.holds)),
+            holds=tuple([self.holds[pool] for pool in sorted(self.holds)]) if self.holds else (),
             wake_at=self.world.moments.next(),
         )
 

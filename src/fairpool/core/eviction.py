@@ -235,10 +235,10 @@ class _Search:
         """Where the request will lie once all who are out are gone."""
         nodes, out = self.pool.nodes, list(self.out.values()) if self.by_sums else []
         for victim in out:
-            nodes.shift_all(victim.parts, victim.request.demand.parts, 0, -1)
+            nodes.shift_devices(victim.parts, 0, -1)
         found = nodes.place_after(self.request.demand.parts)
         for victim in out:
-            nodes.shift_all(victim.parts, victim.request.demand.parts, 0, 1)
+            nodes.shift_devices(victim.parts, 0, 1)
         return found
 
     def _room_made_by(self, victim: Allocation) -> bool:

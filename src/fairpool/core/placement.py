@@ -108,11 +108,11 @@ class PoolNodes:
                 self._sharing.pop(node.index, None)
         return node
 
-    def shift_all(self, places: tuple[PartPlacement, ...], parts: tuple[Amounts, ...], now: int, after: int) -> None:
-        """The same for all parts, as far as they have devices: all that there is to move where there are no nodes."""
-        for place, part in zip(places, parts, strict=True):
-            if place.devices:
-                self.shift(place, part, now, after)
+    def shift_devices(self, places: tuple[PartPlacement, ...], now: int, after: int) -> None:
+        """The same for all parts where there are no nodes: devices are all that moves."""
+        for place in places:
+            if place.devices and not place.node:
+                self.nodes[0].devices.shift(place.devices, now, after)
 
     def sums_say_all(self, parts: tuple[Amounts, ...]) -> bool:
         """Whether there is a place for the parts in the `after` book wherever there is enough by sums: there are no

@@ -52,8 +52,10 @@ class _Decision:
         if is_time_up:
             self._end_what_is_over()
         # 2 what can never run or may wait no more, and what nobody governs
-        self._end_hopeless()
-        self._start_ungoverned()
+        if self.world.queue.hopeless:
+            self._end_hopeless()
+        if self.world.queue.ungoverned:
+            self._start_ungoverned()
         # 3 what is kept where pools or policies changed, and what operators asked for
         if self.world.loose:
             self._place_loose_claims()
