@@ -60,3 +60,14 @@ def test_a_round_looks_at_nobody_in_a_pool_where_nothing_changed(monkeypatch: py
     world.apply(ev.Submitted(request=make.request("elsewhere", "team:u", queued_at=now)), now)
     decide(world, now)
     assert len(seen) == 1, "only pool q was served"
+
+
+def test_what_concerns_nobody_who_waits_asks_for_no_look() -> None:
+    """An arrival behind the head of its class, and an end where nobody waits."""
+    crowd, idle = _crowd(10, kinds=1), _crowd(0, kinds=1)
+    crowd.apply(ev.Submitted(request=make.request("last", queued_at=Instant(1000))), make.START)
+    idle.apply(ev.Ended(request=RequestId("running0"), how=Status.RELEASED), make.START)
+    assert not crowd.touched
+    assert not idle.touched
+    crowd.apply(ev.Submitted(request=make.request("first", queued_at=Instant(0))), make.START)
+    assert crowd.touched, "a new head may have rights that the old one has not"
