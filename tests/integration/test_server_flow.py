@@ -142,6 +142,19 @@ def test_what_waits_is_explained_with_position_reasons_holders_and_help(call: Ca
     assert pool in explained["summary"]
 
 
+def test_an_estimate_says_when_between_when_and_what_it_rests_on(call: Caller, pool: str) -> None:
+    """S37: nothing known, then a declared run time, each in words."""
+    holder = call.ok("POST", "/requests", ask(pool, 3))
+    unknown = call.ok("POST", "/requests:check", ask(pool, 3))["explanation"]["estimate"]
+    assert (unknown["low"], unknown["about"], unknown["high"]) == (None, None, None)
+    assert unknown["basis"] == f"nothing is known of how long request {holder['id']} takes; a max_runtime_s would tell"
+    call.ok("POST", f"/requests/{holder['id']}/release")
+    call.ok("POST", "/requests", ask(pool, 3, max_runtime_s=600))
+    known = call.ok("POST", "/requests:check", ask(pool, 3))["explanation"]["estimate"]
+    assert known["low"] == known["about"] == known["high"]
+    assert known["basis"] == "running work takes all the time that it asked for (max_runtime_s)"
+
+
 @pytest.mark.parametrize(("gpus", "verdict"), [(1, "now"), (4, "later"), (5, "never")])
 def test_a_check_says_now_later_or_never_and_changes_nothing(call: Caller, pool: str, gpus: int, verdict: str) -> None:
     call.ok("POST", "/requests", ask(pool, 1))

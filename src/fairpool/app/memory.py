@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeVar, cast
 
 from fairpool.app.errors import Ambiguous, NotFound
+from fairpool.app.experience import Experience
 from fairpool.app.leases import LeaseBook, Runtimes
 from fairpool.app.membership import teams_of_all
 from fairpool.app.ports import Stored
@@ -27,9 +28,13 @@ Object = TypeVar("Object", bound=AnyDeclared)
 
 
 class Memory:
-    """Always what the store would give back: thrown away and loaded anew when a commit fails."""
+    """Always what the store would give back: thrown away and loaded anew when a commit fails.
 
-    def __init__(self, stored: Stored, now: Instant) -> None:
+    experience: how long work usually ran; decides nothing, and outlives the memory.
+    """
+
+    def __init__(self, stored: Stored, now: Instant, experience: Experience | None = None) -> None:
+        self.experience = experience or Experience()
         self.timetable = Timetable()
         self.world = World.restore(_in_force(stored, now))
         self.live: dict[RequestId, RequestRecord] = dict(stored.live)

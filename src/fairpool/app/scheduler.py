@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from fairpool.app import experience
 from fairpool.app.errors import AppError, NotLeading
 from fairpool.app.leading import FOLLOW_EVERY_S, Leading
 from fairpool.app.memory import Memory
@@ -80,6 +81,7 @@ class Scheduler:
         self._notifier = notifier
         self._meter = meter or Unmetered()
         self._memory: Memory | None = None
+        self._experience: experience.Experience | None = None  # as long as this process schedules
         self._trouble: type[Exception] | None = None  # what went wrong last, so that the log says it once
         self._seen = ("", 0)  # who led and what was committed when this process last looked
         self.leading = leading
@@ -107,13 +109,15 @@ class Scheduler:
             self._memory = None
             raise
         if not leads:
-            self._memory = None
+            self._memory = self._experience = None
             self._follow()
             self.wake_at = Instant(now + seconds(FOLLOW_EVERY_S))
             return False
         if self._memory is None:
             stored = self._store.load()
-            self._memory = Memory(stored, self._clock.now())
+            if self._experience is None:
+                self._experience = experience.recalled(self._store.reader)
+            self._memory = Memory(stored, self._clock.now(), self._experience)
             self._look(stored.history_seq)
         return True
 
@@ -131,7 +135,7 @@ class Scheduler:
     def resign(self) -> None:
         """Give the leadership back, so that another can take it at once."""
         self.leading.resign()
-        self._memory = None
+        self._memory = self._experience = None
 
     def cycle(self, work: Sequence[Work[Any]]) -> None:
         """One round. Every future in `work` is answered when it returns."""
@@ -164,6 +168,7 @@ class Scheduler:
             return
         if entries:
             self._tell(lambda: self._notifier.publish(entries))
+        transaction.memory.experience.saw_all(transaction.memory.ended.values())
         self._count(tally, transaction.memory, entries)
         for item, answer in answers:
             _answer(item, answer)

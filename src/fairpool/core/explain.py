@@ -21,7 +21,7 @@ from fairpool.core.feasibility import (
     pool_full,
     reservation_in_use,
 )
-from fairpool.core.forecast import Estimate, estimate_start
+from fairpool.core.forecast import Estimate, Ground, Unknown, estimate_start
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.ordering import Rank, Standing, rank, standing
 from fairpool.core.plan import Hold, Plan
@@ -29,6 +29,7 @@ from fairpool.core.planner import decide
 from fairpool.core.reasons import Code, Reason
 from fairpool.core.requests import Allocation, Because, Request, Status
 from fairpool.core.shares import is_entitled
+from fairpool.core.usual import Basis, Usually, nothing_usual
 from fairpool.core.waiting import Candidate, Origin, place_of
 from fairpool.core.world import World
 
@@ -82,6 +83,7 @@ class Explanation:
     allocation: what it holds, or would hold at once.
     reasons: of a rejected request why never; of one that loses its right what went; of a waiting one the distinct
         reasons over its candidates. refused: per candidate that is none, why.
+    estimate: of a waiting one, when it starts.
     starts_if_preemptible: a firm request waits, and would start now if it could be interrupted.
     """
 
@@ -92,12 +94,15 @@ class Explanation:
     refused: tuple[Reason, ...] = ()
     reasons: tuple[Reason, ...] = ()
     eviction: EvictionView | None = None
-    estimate: Estimate | None = None
+    estimate: Estimate | Unknown | None = None
     starts_if_preemptible: bool = False
 
 
-def explain(world: World, request_id: RequestId, now: Instant) -> Explanation:
-    """Everything about a live request. Raises UnknownObject for one that is not."""
+def explain(world: World, request_id: RequestId, now: Instant, usually: Usually = nothing_usual) -> Explanation:
+    """Everything about a live request. usually: how long work takes, for the estimate.
+
+    Raises UnknownObject for one that is not live.
+    """
     status = world.status_of(request_id)
     if status is None:
         raise UnknownObject("request", request_id)
@@ -110,10 +115,10 @@ def explain(world: World, request_id: RequestId, now: Instant) -> Explanation:
         outcome = decide(world, now)
         if world.status_of(request_id) is not Status.QUEUED:
             return _outcome(world, request, outcome)
-        return _waiting(world, request, outcome, now)
+        return _waiting(world, request, outcome, now, usually)
 
 
-def check(world: World, request: Request, now: Instant) -> Explanation:
+def check(world: World, request: Request, now: Instant, usually: Usually = nothing_usual) -> Explanation:
     """The same for a request that nobody has submitted: would it run, when, and why not."""
     with world.what_if():
         decide(world, now)
@@ -121,7 +126,7 @@ def check(world: World, request: Request, now: Instant) -> Explanation:
         outcome = decide(world, now)
         if world.status_of(request.id) is not Status.QUEUED:
             return _outcome(world, request, outcome)
-        return _waiting(world, request, outcome, now)
+        return _waiting(world, request, outcome, now, usually)
 
 
 def positions(world: World, request_id: RequestId) -> dict[PoolId, int]:
@@ -148,22 +153,33 @@ def _outcome(world: World, request: Request, outcome: Plan) -> Explanation:
     return Explanation(request=request, status=Status.REJECTED, reasons=reasons)
 
 
-def _waiting(world: World, request: Request, outcome: Plan, now: Instant) -> Explanation:
+def _waiting(world: World, request: Request, outcome: Plan, now: Instant, usually: Usually) -> Explanation:
     holds = {hold.pool: hold for hold in outcome.holds}
     views = tuple(
         _candidate_view(world, request, candidate, holds.get(candidate.pool), now)
         for candidate in _candidates(world, request)
     )
+    reasons = tuple(reason for view in views for reason in view.reasons)
+    estimate = estimate_start(world, request.id, now, usually)
     return Explanation(
         request=request,
         status=Status.QUEUED,
         candidates=views,
         refused=world.routes.find(Origin.of(request), request.demand, request.preemptible).refusals,
-        reasons=tuple(reason for view in views for reason in view.reasons),
+        reasons=reasons,
         eviction=_eviction_for(world, request),
-        estimate=estimate_start(world, request.id, now),
+        estimate=_not_before_its_window(reasons) or estimate if isinstance(estimate, Unknown) else estimate,
         starts_if_preemptible=not request.preemptible and _starts(world, replace(request, preemptible=True), now),
     )
+
+
+def _not_before_its_window(reasons: tuple[Reason, ...]) -> Estimate | None:
+    """Rules do not change in a forecast: of what waits for a window it knows only when the next one opens."""
+    opening = [reason.opens_at for reason in reasons if reason.opens_at is not None]
+    if not opening:
+        return None
+    opens_at = min(opening)
+    return Estimate(low=opens_at, about=opens_at, high=None, grounds=(Ground(basis=Basis.WINDOW),))
 
 
 def _candidates(world: World, request: Request) -> tuple[Candidate, ...]:

@@ -12,16 +12,12 @@ from fairpool.core.explain import Explanation as Facts
 from fairpool.core.explain import Holder
 from fairpool.core.requests import Status
 from fairpool.server import outgoing, redaction
+from fairpool.server.estimating import estimate_view
 from fairpool.server.outgoing import moment, vector
 from fairpool.server.presenting import reason_views
-from fairpool.wire.explanations import CandidateView, CheckResult, EstimateView, Explanation, HolderView
+from fairpool.wire.explanations import CandidateView, CheckResult, Explanation, HolderView
 from fairpool.wire.requests import AllocationView, EvictionView
 from fairpool.wire.values import RequestStatus, Verdict
-
-_BASIS = {
-    "grace period": "those who were told to let go take their whole grace period",
-    "declared run times": "running work takes all the time that it asked for (max_runtime_s)",
-}
 
 
 def explanation_view(whole: Explained, reach: Reach) -> Explanation:
@@ -40,11 +36,7 @@ def explanation_view(whole: Explained, reach: Reach) -> Explanation:
         allocation=_allocation(facts, explained.record, names),
         eviction=_eviction(facts, explained.record, names),
         evicting=evicting,
-        estimate=None
-        if facts.estimate is None
-        else EstimateView(
-            at=moment(facts.estimate.at), basis=_BASIS.get(facts.estimate.basis.value, facts.estimate.basis.value)
-        ),
+        estimate=estimate_view(explained),
     )
 
 

@@ -44,9 +44,16 @@ class CandidateView(View):
 
 
 class EstimateView(View):
-    """When the request might start, and what that rests on."""
+    """When a waiting request might start if nothing more arrives, and what that rests on.
 
-    at: datetime
+    about: as likely before as after; None where nothing can be said, and `basis` says why. low, high: the start lies
+    between them in about 8 of 10 cases; both are `about` where all run times are declared. high: None where nothing
+    is known of how late it may be.
+    """
+
+    low: datetime | None = None
+    about: datetime | None = None
+    high: datetime | None = None
     basis: str
 
 

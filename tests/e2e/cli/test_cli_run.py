@@ -89,6 +89,19 @@ def test_a_run_waits_only_as_long_as_it_is_willing_to_and_says_why(pooled: Machi
     assert holder.poll() is None
 
 
+def test_a_check_says_now_later_or_never_and_runs_nothing(pooled: Machine) -> None:
+    asks = ("run", "--component", "research", "--check")
+    assert pooled.ok(*asks, "--gpus", "1", "--", "touch", "ran") == "now: it would start at once in pool gpus\n"
+    pooled.start("run", "--component", "prod", "--gpus", "2", "--", "sh", "-c", WAITS_FOR_TERM)
+    pooled.wait_for("started")
+    later = pooled.ok(*asks, "--gpus", "1", "--", "touch", "ran")
+    assert later.startswith("later: waits, 1st in line for pool gpus: pool gpus has 0 gpu free of 2, 1 asked for\n")
+    assert "start unknown: nothing is known of how long request" in later
+    never = pooled(*asks, "--gpus", "3", "--", "touch", "ran")
+    assert (never.code, never.out.startswith("never: can never run: ")) == (6, True)
+    assert not pooled.file("ran").exists()
+
+
 def test_a_waiting_run_starts_when_room_is_made(pooled: Machine) -> None:
     holder = pooled.start("run", "--component", "prod", "--gpus", "2", "--", "sh", "-c", WAITS_FOR_TERM)
     pooled.wait_for("started")

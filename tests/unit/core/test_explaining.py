@@ -7,12 +7,13 @@ import pytest
 from fairpool.core import events as ev
 from fairpool.core.errors import UnknownObject
 from fairpool.core.explain import MAX_HOLDERS, CandidateView, check, explain
-from fairpool.core.forecast import MAX_STEPS, Basis, Estimate, estimate_start
+from fairpool.core.forecast import MAX_STEPS, Estimate, Ground, Unknown, Why, estimate_start
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.lanes import Lanes
 from fairpool.core.planner import decide
 from fairpool.core.reasons import Code
 from fairpool.core.requests import Because, Request, Status
+from fairpool.core.usual import Basis
 from fairpool.core.world import World
 from fairpool.testing import builders as make
 
@@ -183,41 +184,49 @@ def test_checking_says_what_submitting_would_do_and_submits_nothing(gpus: int, s
 # ---- forecast --------------------------------------------------------------------------------------------------------
 
 
+def _declared(at: Instant) -> Estimate:
+    return Estimate(low=at, about=at, high=at, grounds=(Ground(basis=Basis.MAX_RUNTIME, request=RequestId("a")),))
+
+
 def test_a_request_starts_when_enough_declared_work_has_ended() -> None:
     world = make.settled(
         EIGHT, make.policy(), _ask("a", 4, runtime_s=60), _ask("b", 4, runtime_s=90), later=[_ask("w", 6)]
     )
-    assert estimate_start(world, W, make.START) == Estimate(at=Instant(90 * SECOND), basis=Basis.MAX_RUNTIME)
+    assert estimate_start(world, W, make.START) == _declared(Instant(90 * SECOND))
 
 
 def test_work_that_should_have_ended_counts_as_ending_now() -> None:
     world = make.settled(EIGHT, make.policy(), _ask("a", 8, runtime_s=60), later=[_ask("w", 6)])
     late = Instant(1000 * SECOND)
-    assert estimate_start(world, W, late) == Estimate(at=late, basis=Basis.MAX_RUNTIME)
+    assert estimate_start(world, W, late) == _declared(late)
 
 
 def test_an_eviction_under_way_bounds_the_start_by_its_deadline() -> None:
-    assert estimate_start(_evicting(), W, make.START) == Estimate(at=Instant(30 * SECOND), basis=Basis.GRACE_PERIOD)
+    """Who was told to let go may do so at once."""
+    deadline = Instant(30 * SECOND)
+    told = Estimate(low=make.START, about=deadline, high=deadline, grounds=(Ground(basis=Basis.GRACE_PERIOD),))
+    assert estimate_start(_evicting(), W, make.START) == told
 
 
 def test_without_declared_run_times_nothing_is_known() -> None:
     world = make.settled(EIGHT, make.policy(), _ask("a", 8), later=[_ask("w", 6)])
-    assert estimate_start(world, W, make.START) is None
-    assert explain(world, W, make.START).estimate is None
+    unknown = Unknown(why=Why.RUN_TIMES, requests=(RequestId("a"),))
+    assert estimate_start(world, W, make.START) == unknown
+    assert explain(world, W, make.START).estimate == unknown
 
 
 def test_a_request_that_gives_up_first_has_no_start() -> None:
     """S36."""
     waiting = make.request("w", "team:t", {"gpu": 6}, wait_timeout_s=30)
     world = make.settled(EIGHT, make.policy(), _ask("a", 8, runtime_s=60), later=[waiting])
-    assert estimate_start(world, W, make.START) is None
+    assert estimate_start(world, W, make.START) == Unknown(why=Why.GIVES_UP)
 
 
 def test_who_comes_before_in_line_is_reckoned_with() -> None:
     world = make.settled(
         EIGHT, make.policy(), _ask("a", 8, runtime_s=60), later=[_ask("first", 8, runtime_s=40), _ask("w", 8, at_s=1)]
     )
-    assert estimate_start(world, W, make.START) == Estimate(at=Instant(100 * SECOND), basis=Basis.MAX_RUNTIME)
+    assert estimate_start(world, W, make.START) == _declared(Instant(100 * SECOND))
 
 
 def test_the_pool_of_an_explained_request_is_named() -> None:
@@ -231,7 +240,7 @@ def test_an_estimate_does_not_look_beyond_two_hundred_endings() -> None:
     pool = make.pool("p", {"gpu": len(running)})
     for gpus, known in ((MAX_STEPS - 1, True), (len(running), False)):
         world = make.settled(pool, make.policy(), *running, later=[_ask("w", gpus)])
-        assert (estimate_start(world, W, make.START) is not None) is known
+        assert isinstance(estimate_start(world, W, make.START), Estimate) is known
 
 
 def test_a_carve_out_bounds_only_the_keys_that_the_pool_meters() -> None:

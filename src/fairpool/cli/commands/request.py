@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairpool.cli import render
+from fairpool.cli import estimates, render
 from fairpool.cli.historyview import print_history
 from fairpool.cli.lazy import NounGroup
 from fairpool.cli.options import confirm, connected, note, past, printed
@@ -288,6 +288,7 @@ def _print_explanation(found: Explanation) -> None:
         for hint in candidate.help:
             click.echo(f"  would start once {hint}")
     if found.estimate is not None:
-        click.echo(f"\nStarts at about {render.moment(found.estimate.at)}, if {found.estimate.basis}.")
+        told = estimates.start(found.estimate, render.moment)
+        click.echo(f"\n{told[0].upper()}{told[1:]}.")
     for reason in found.reasons if not found.candidates else ():
         click.echo(f"  {reason.message}  [{reason.code}]")

@@ -11,6 +11,7 @@ from fairpool.cli.options import Duration, body, connected, pairs
 
 if TYPE_CHECKING:
     from fairpool.client.api import Client
+    from fairpool.wire.requests import RequestCreate
 
 _MEMORY = re.compile(r"(\d+)(KB|KiB|MB|MiB|GB|GiB|TB|TiB|PB|PiB)")
 
@@ -39,6 +40,7 @@ _MEMORY = re.compile(r"(\d+)(KB|KiB|MB|MiB|GB|GiB|TB|TiB|PB|PiB)")
 @click.option("--name", help="What to call it (the program's name).")
 @click.option("--on-abort", metavar="COMMAND", help="Run when it is preempted, before SIGTERM: save a checkpoint.")
 @click.option("--requeue", is_flag=True, help="When preempted, wait in the old place and start again.")
+@click.option("--check", is_flag=True, help="Only say whether it would start now, at about when, or never, and why.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @connected
@@ -51,6 +53,7 @@ def run(
     name: str | None,
     on_abort: str | None,
     *,
+    check: bool,
     requeue: bool,
     quiet: bool,
     **asked: object,
@@ -84,6 +87,8 @@ def run(
         lease_s=asked["lease_s"] or granting.lease_s(),
         labels={"command": shown(command)[:200], **pairs(_texts(asked["labels"]), option="--label")},
     )
+    if check:
+        ctx.exit(_check(client, request))
     order = Order(
         command=command,
         request=request,
@@ -94,6 +99,28 @@ def run(
         requeue=requeue,
     )
     ctx.exit(Session(client, order, Voice(quiet=quiet)).run())
+
+
+def _check(client: Client, request: RequestCreate) -> int:
+    """Tell what would become of it, and submit nothing."""
+    from fairpool.cli import estimates, render
+    from fairpool.wire.problems import Exit
+    from fairpool.wire.values import Verdict
+
+    found = client.check(request)
+    told = found.explanation
+    match found.verdict:
+        case Verdict.NOW:
+            pool = told.allocation.pool if told.allocation is not None else ""
+            click.echo(f"now: it would start at once{f' in pool {pool}' if pool else ''}")
+        case Verdict.LATER:
+            click.echo(f"later: {told.summary}")
+            if told.estimate is not None:
+                click.echo(estimates.start(told.estimate, render.moment))
+        case Verdict.NEVER:
+            click.echo(f"never: {told.summary}")
+            return Exit.REJECTED
+    return Exit.DONE
 
 
 def _must_exist(program: str) -> None:

@@ -9,9 +9,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from types import FrameType
 from typing import Final
 
+from fairpool.cli import estimates
 from fairpool.client.api import Client
 from fairpool.client.errors import ClientError, Problem
 from fairpool.wire.problems import Slug
@@ -155,6 +157,11 @@ def why(client: Client, request: str) -> Why:
     """Why a request waits, as the server explains it."""
     found = client.explain(request)
     text = found.summary.removeprefix("waits, ").removeprefix("waits ") or found.status.value
-    if found.estimate is None:
+    if found.estimate is None or found.estimate.about is None:
         return Why(text=text)
-    return Why(text=text, when=f"starts at about {found.estimate.at.astimezone():%H:%M:%S}, if {found.estimate.basis}")
+    return Why(text=text, when=estimates.start(found.estimate, _time_of_day))
+
+
+def _time_of_day(at: datetime) -> str:
+    here, today = at.astimezone(), datetime.now().astimezone().date()
+    return f"{here:%H:%M:%S}" if here.date() == today else f"{here:%Y-%m-%d %H:%M}"

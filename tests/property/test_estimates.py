@@ -1,0 +1,84 @@
+"""Estimates against what then happens (S37): exact where everything is declared, ordered and repeatable wherever."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairpool.core.forecast import Estimate, estimate_start
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.planner import decide
+from fairpool.core.requests import Request
+from fairpool.core.usual import Basis, Usual
+from fairpool.core.world import World
+from fairpool.testing import builders as make
+
+WORK = st.lists(
+    st.tuples(st.sampled_from(["team:a", "team:b", "team:c"]), st.integers(1, 8), st.integers(1, 500)),
+    min_size=2,
+    max_size=14,
+)
+
+
+def _world(work: list[tuple[str, int, int]], *, declared: bool) -> World:
+    asked = [
+        make.request(
+            f"r{number:02d}",
+            subject,
+            {"gpu": gpus},
+            queued_at=Instant(number),
+            max_runtime_s=runtime_s if declared else None,
+        )
+        for number, (subject, gpus, runtime_s) in enumerate(work)
+    ]
+    policies = (make.policy("team:a"), make.policy("team:b"), make.policy("team:c"))
+    return make.settled(make.pool("p", {"gpu": 8}), *policies, *asked)
+
+
+def _starts(world: World) -> dict[RequestId, Instant]:
+    """When everything starts, if each runs for as long as it declared: by hand."""
+    now, starts = make.START, {request: held.granted_at for request, held in world.allocations.items()}
+    while world.allocations:
+        ends = {
+            request: Instant(held.granted_at + (held.request.max_runtime_s or 0) * SECOND)
+            for request, held in world.allocations.items()
+        }
+        now = min(ends.values())
+        for request in [request for request, at in ends.items() if at == now]:
+            world.let_go(request)
+        for grant in decide(world, now).grants:
+            starts[grant.request] = now
+    return starts
+
+
+@settings(deadline=None)
+@given(WORK)
+def test_where_everything_is_declared_and_nothing_arrives_it_starts_just_then(work: list[tuple[str, int, int]]) -> None:
+    world = _world(work, declared=True)
+    told = {request: estimate_start(world, request, make.START) for request in sorted(world.queued)}
+    starts = _starts(world)
+    for request, estimate in told.items():
+        assert isinstance(estimate, Estimate)
+        assert (estimate.low, estimate.about, estimate.high) == (starts[request],) * 3
+
+
+@settings(deadline=None)
+@given(WORK, st.lists(st.integers(1, 10**9), min_size=5, max_size=20))
+def test_a_range_is_ordered_and_asking_twice_tells_the_same(work: list[tuple[str, int, int]], seen: list[int]) -> None:
+    lengths = tuple(sorted(seen))
+    usual = Usual(basis=Basis.STEP, name="train", lengths_us=lengths, cumulated=tuple(accumulate(1 for _ in lengths)))
+
+    def usually(request: Request) -> Usual:
+        del request
+        return usual
+
+    world = _world(work, declared=False)
+    before = world.snapshot()
+    for request in sorted(world.queued):
+        told = estimate_start(world, request, make.START, usually)
+        assert told == estimate_start(world, request, make.START, usually)
+        assert isinstance(told, Estimate)
+        assert make.START <= told.low <= told.about <= (told.high or told.about)
+    assert world.snapshot() == before
