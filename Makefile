@@ -52,6 +52,10 @@ faults: $(READY) ## Simulate servers in a world in which everything goes wrong (
 programs: ## Install the programs that the tests start, where there are none
 	@bash tests/install_programs.sh
 
+.PHONY: mutation
+mutation: $(READY) ## See which changes of the core no test notices (hours; ARGS='shares' takes one module)
+	@$(PY) -m tests.mutation $(ARGS)
+
 .PHONY: check check-format check-style check-types check-imports check-house-rules
 check: check-format check-style check-types check-imports check-house-rules ## Check format, style, types, imports and house rules
 	@echo "check: all good"

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests import postgres
 
@@ -13,6 +13,10 @@ from tests import postgres
 settings.register_profile("dev", deadline=None)
 # The same examples on every run, so that a red build is red again on the next machine.
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+# For `make mutation`: the same examples for every mutant, and none made smaller: that one fails is enough.
+settings.register_profile(
+    "mutation", deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate]
+)
 # For an evening's hunt: HYPOTHESIS_PROFILE=thorough make test
 settings.register_profile(
     "thorough", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
