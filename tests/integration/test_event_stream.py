@@ -3,69 +3,57 @@
 from __future__ import annotations
 
 import random
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import urllib3
 
 from fairpool.client.api import Client
 from fairpool.client.transport import Transport
 from fairpool.wire.events import Event
+from tests.integration.proxy import Proxy
 from tests.integration.serving import Caller, begin, end
 from tests.waiting import wait_until
 
 CUTS = 40
 
 
-class Cutting:
+class Cutting(Proxy):
     """Passes connections on, and cuts each after some bytes, wherever in an event that is."""
 
-    def __init__(self, seed: int) -> None:
-        self.upstream = 0
+    def __init__(self, server: str, seed: int) -> None:
         self.cuts = 0
         self.patient = False  # cut no more
         self._random = random.Random(seed)
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(server)
 
-    def close(self) -> None:
-        self._listening.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                caller, _ = self._listening.accept()
-                threading.Thread(target=self._pass_on, args=(caller,), daemon=True).start()
-
-    def _pass_on(self, caller: socket.socket) -> None:
-        left = self._random.randrange(1, 6_000)
-        with caller, suppress(OSError), socket.create_connection(("127.0.0.1", self.upstream), timeout=90) as server:
-            threading.Thread(target=_copy, args=(caller, server), daemon=True).start()
-            while data := server.recv(4096):
-                if not self.patient and len(data) >= left:
-                    caller.sendall(data[:left])
-                    self.cuts += 1
-                    break
-                left -= len(data)
-                caller.sendall(data)
-            caller.shutdown(socket.SHUT_RDWR)
-            server.shutdown(socket.SHUT_RDWR)
+    def line(self) -> CuttingLine:
+        return CuttingLine(self, self._random.randrange(1, 6_000))
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(4096):
-            sink.sendall(data)
+class CuttingLine:
+    """One connection. left: bytes until it is cut."""
+
+    def __init__(self, proxy: Cutting, left: int) -> None:
+        self._proxy = proxy
+        self._left = left
+
+    def asked(self, data: bytes) -> None:
+        """Goes through."""
+
+    def answered(self, data: bytes) -> tuple[bytes, bool]:
+        if not self._proxy.patient and len(data) >= self._left:
+            self._proxy.cuts += 1
+            return data[: self._left], False
+        self._left -= len(data)
+        return data, True
 
 
 @contextmanager
-def cutting(seed: int) -> Iterator[Cutting]:
-    proxy = Cutting(seed)
+def cutting(server: str, seed: int) -> Iterator[Cutting]:
+    proxy = Cutting(server, seed)
     try:
         yield proxy
     finally:
@@ -91,19 +79,17 @@ def test_every_event_is_heard_once_and_in_order_however_often_the_connection_bre
     call = begin(tmp_path)
     heard: list[Event] = []
     over = threading.Event()
-    with cutting(seed) as proxy:
+    with cutting(call.url, seed) as proxy:
         try:
-            proxy.upstream = urllib3.util.parse_url(call.url).port or 0
             call.ok("POST", "/pools", {"name": "gpus", "capacity": {"gpu": 4}})
             call.ok("POST", "/policies", {"pool": "gpus", "subject": "team:red"})
-            url = f"http://127.0.0.1:{proxy.port}"
-            reader = threading.Thread(target=listen, args=(url, call.token, heard, over), daemon=True)
+            reader = threading.Thread(target=listen, args=(proxy.url, call.token, heard, over), daemon=True)
             reader.start()
             while proxy.cuts < CUTS / 2:
                 load(call, 20)
             end(tmp_path)
             call = begin(tmp_path)
-            proxy.upstream = urllib3.util.parse_url(call.url).port or 0
+            proxy.lead_to(call.url)
             while proxy.cuts < CUTS:
                 load(call, 20)
             proxy.patient = True

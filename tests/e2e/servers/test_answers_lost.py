@@ -3,58 +3,47 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import urllib3
 
 from tests.e2e.servers.installation import Installation, Server
 from tests.e2e.servers.test_running_work import PROGRAM
+from tests.integration.proxy import Proxy
 from tests.integration.serving import Caller
 
 
-class Losing:
+class Losing(Proxy):
     """Passes connections on, and loses the first answer to a call."""
 
     def __init__(self, server: Server, call: str) -> None:
-        self._call = call.encode()
-        self._upstream = urllib3.util.parse_url(server.url).port or 0
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.call = call.encode()
         self.lost = 0
-        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(server.url)
 
-    def close(self) -> None:
-        self._listening.close()
+    def line(self) -> LosingLine:
+        return LosingLine(self)
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                caller, _ = self._listening.accept()
-                threading.Thread(target=self._pass_on, args=(caller,), daemon=True).start()
 
-    def _pass_on(self, caller: socket.socket) -> None:
-        losing = threading.Event()
-        with caller, suppress(OSError), socket.create_connection(("127.0.0.1", self._upstream), timeout=30) as server:
-            threading.Thread(target=self._answer, args=(server, caller, losing), daemon=True).start()
-            while sent := caller.recv(1 << 20):
-                if sent.startswith(self._call) and not self.lost:
-                    losing.set()
-                server.sendall(sent)
+class LosingLine:
+    """One connection: once the call went through it, the answer goes nowhere."""
 
-    def _answer(self, server: socket.socket, caller: socket.socket, losing: threading.Event) -> None:
-        with suppress(OSError):
-            while data := server.recv(1 << 16):
-                if losing.is_set():  # it is done, and nobody hears of it
-                    self.lost += 1
-                    break
-                caller.sendall(data)
-            caller.shutdown(socket.SHUT_RDWR)
+    def __init__(self, proxy: Losing) -> None:
+        self._proxy = proxy
+        self._losing = threading.Event()
+
+    def asked(self, data: bytes) -> None:
+        if data.startswith(self._proxy.call) and not self._proxy.lost:
+            self._losing.set()
+
+    def answered(self, data: bytes) -> tuple[bytes, bool]:
+        if not self._losing.is_set():
+            return data, True
+        self._proxy.lost += 1  # it is done, and nobody hears of it
+        return b"", False
 
 
 @pytest.fixture
