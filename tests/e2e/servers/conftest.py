@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.servers.installation import Installation, Server, add_pool
+from tests.e2e.servers.installation import Installation, Server, add_pool, installed
 
 
 @pytest.fixture
-def installation(tmp_path: Path) -> Iterator[Installation]:
+def database_url() -> str:
+    """Of the test's database; a SQLite file where a module says nothing else."""
+    return ""
+
+
+@pytest.fixture
+def installation(tmp_path: Path, database_url: str) -> Iterator[Installation]:
     """An installation without any server yet."""
-    made = Installation(tmp_path)
-    yield made
-    made.close()
+    with installed(tmp_path, database_url) as made:
+        yield made
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,16 @@ class Installation:
         for server in self.servers.values():
             if local_server.is_alive(server.directory):
                 server.kill()
+
+
+@contextmanager
+def installed(folder: Path, url: str = "") -> Iterator[Installation]:
+    """An installation without any server yet; those that it has at the end are ended."""
+    made = Installation(folder, url)
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 ASK = {"demand": {"gpu": 1}, "subjects": ["team:red"], "lease_s": 3600}

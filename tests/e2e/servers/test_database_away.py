@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.servers.installation import ASK, Installation, Server, add_pool
+from tests.e2e.servers.installation import ASK, Installation, Server, add_pool, installed
 from tests.e2e.servers.load import hold_against, load
 from tests.e2e.servers.test_running_work import PROGRAM
 from tests.postgres import Cluster, running
@@ -34,8 +34,7 @@ def cluster() -> Iterator[Cluster]:
 def test_a_minute_without_the_database_fails_no_client_and_disturbs_nothing_that_runs(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    installation = Installation(tmp_path, cluster.new_database())
-    try:
+    with installed(tmp_path, cluster.new_database()) as installation:
         leader = installation.start("one")
         add_pool(leader, gpus=6)
         installation.start("two")
@@ -62,8 +61,6 @@ def test_a_minute_without_the_database_fails_no_client_and_disturbs_nothing_that
         hold_against(now, ledger)
         mine = now.call.ok("GET", "/requests?view=all&label=of=command")["items"]
         assert [request["status"] for request in mine] == ["released"]
-    finally:
-        installation.close()
 
 
 def _is_told_to_come_back(server: Server) -> None:

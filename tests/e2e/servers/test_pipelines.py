@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,10 +52,8 @@ PROGRAM = """
 
 
 @pytest.fixture
-def installation(tmp_path: Path, new_postgres_url: str) -> Iterator[Installation]:
-    made = Installation(tmp_path, new_postgres_url)
-    yield made
-    made.close()
+def database_url(new_postgres_url: str) -> str:
+    return new_postgres_url
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairpool.client.signing_in import challenge_of
-from tests.e2e.servers.installation import Installation, Server
+from tests.e2e.servers.installation import Server, installed
 from tests.integration.serving import Caller
 from tests.oidc.installation import Installation as Signing
 from tests.oidc.installation import Person, free_port, said_to_server
@@ -22,16 +22,12 @@ from tests.waiting import wait_until
 @contextmanager
 def two_servers(folder: Path, database: str, issuer: str, port: int, **more: str) -> Iterator[tuple[Server, Server]]:
     """The one that leads, on that port, and one that follows; people sign in at both with that provider."""
-    made = Installation(folder, database)
-    with pytest.MonkeyPatch.context() as patch:
+    with installed(folder, database) as made, pytest.MonkeyPatch.context() as patch:
         for name, value in said_to_server(issuer, port, **more).items():
             patch.setenv(name, value)
-        try:
-            leader, follower = made.start("one", "--port", str(port)), made.start("two")
-            leader.call.ok("POST", "/teams", {"name": "vision"})
-            yield leader, follower
-        finally:
-            made.close()
+        leader, follower = made.start("one", "--port", str(port)), made.start("two")
+        leader.call.ok("POST", "/teams", {"name": "vision"})
+        yield leader, follower
 
 
 @contextmanager

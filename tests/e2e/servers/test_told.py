@@ -22,15 +22,18 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture
-def installation(tmp_path: Path, new_postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
+def database_url(new_postgres_url: str) -> str:
+    return new_postgres_url
+
+
+@pytest.fixture
+def installation(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Installation:
     """Two servers that may call webhooks of this machine, over a PostgreSQL."""
     monkeypatch.setenv("FAIRPOOL_VAULT_KEY", Fernet.generate_key().decode())
     monkeypatch.setenv("FAIRPOOL_WEBHOOK_ALLOW_PRIVATE", "1")
-    made = Installation(tmp_path, new_postgres_url)
-    add_pool(made.start("one"))
-    made.start("two")
-    yield made
-    made.close()
+    add_pool(installation.start("one"))
+    installation.start("two")
+    return installation
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -23,13 +22,16 @@ FIRM = {**ASK, "preemptible": False}
 
 
 @pytest.fixture
-def installation(tmp_path: Path, new_postgres_url: str) -> Iterator[Installation]:
-    """Two servers over a PostgreSQL, with a pool and one hold that must stay what it is."""
-    made = Installation(tmp_path, new_postgres_url)
-    add_pool(made.start("one"), gpus=6)
-    made.start("two")
-    yield made
-    made.close()
+def database_url(new_postgres_url: str) -> str:
+    return new_postgres_url
+
+
+@pytest.fixture
+def installation(installation: Installation) -> Installation:
+    """Two servers over a PostgreSQL, with a pool."""
+    add_pool(installation.start("one"), gpus=6)
+    installation.start("two")
+    return installation
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +16,8 @@ HEADERS = {"Fairpool-Workspace": "research"}
 
 
 @pytest.fixture
-def installation(tmp_path: Path, postgres_url: str) -> Iterator[Installation]:
-    """An installation on PostgreSQL."""
-    made = Installation(tmp_path, postgres_url)
-    yield made
-    made.close()
+def database_url(postgres_url: str) -> str:
+    return postgres_url
 
 
 @pytest.fixture

@@ -4,34 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from fairpool.wire.routes import API
-from tests.e2e.servers.installation import ASK, Installation, Server, add_pool
+from tests.e2e.servers.installation import ASK, Server
 from tests.waiting import wait_until
-
-
-@pytest.fixture(scope="module")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """One for all of these: none of them ends a server."""
-    made = Installation(tmp_path_factory.mktemp("two"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def leader(installation: Installation) -> Server:
-    server = installation.start("one")
-    add_pool(server)
-    return server
-
-
-@pytest.fixture(scope="module")
-def follower(installation: Installation, leader: Server) -> Server:
-    return installation.start("two")
 
 
 def test_one_leads_and_the_other_knows_where(leader: Server, follower: Server) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import urllib3
 
-from tests.e2e.servers.installation import Installation, Server, add_pool
+from tests.e2e.servers.installation import Server, installed
 from tests.integration.serving import Caller
 from tests.postgres import Cluster
 from tests.waiting import wait_until
@@ -19,23 +19,8 @@ COUNTS_WITHIN_S = 1.0
 
 
 @pytest.fixture(scope="module")
-def installation(tmp_path_factory: pytest.TempPathFactory, postgres_cluster: Cluster) -> Iterator[Installation]:
-    """One for all of these: none of them ends a server."""
-    made = Installation(tmp_path_factory.mktemp("two"), postgres_cluster.new_database())
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def leader(installation: Installation) -> Server:
-    server = installation.start("one")
-    add_pool(server)
-    return server
-
-
-@pytest.fixture(scope="module")
-def follower(installation: Installation, leader: Server) -> Server:
-    return installation.start("two")
+def database_url(postgres_cluster: Cluster) -> str:
+    return postgres_cluster.new_database()
 
 
 def called_from(server: Server, address: str, token: str = "") -> Caller:
@@ -125,8 +110,7 @@ def test_many_who_call_through_the_follower_are_not_one_caller_for_the_leader(
 ) -> None:
     """Somebody without a token is known by their address: the leader counts them by theirs, not by the follower's."""
     monkeypatch.setenv("FAIRPOOL_RATE_PER_S", "0.1")
-    made = Installation(tmp_path, new_postgres_url)
-    try:
+    with installed(tmp_path, new_postgres_url) as made:
         made.start("one")
         follower = made.start("two")
         exchange = {"code": "x" * 40, "verifier": "y" * 43}
@@ -135,5 +119,3 @@ def test_many_who_call_through_the_follower_are_not_one_caller_for_the_leader(
         assert [answer.json["type"] for answer in answers] == ["not-found"] * len(callers), answers
         again = called_from(follower, "127.0.0.2", "none")("POST", "/sign-in/exchange", exchange)
         assert again.status == 429
-    finally:
-        made.close()
