@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-SUITES = ("core", "simulator", "estimates", "store", "scrape", "server", "abuse", "postgres", "servers")
+SUITES = ("core", "simulator", "peers", "estimates", "store", "scrape", "server", "abuse", "postgres", "servers")
 
 
 def main(names: list[str]) -> int:

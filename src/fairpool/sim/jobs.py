@@ -16,7 +16,8 @@ class Job:
     """One job.
 
     name: as the trace names it. run_us: microseconds that it runs once it holds everything, at least one.
-    subjects: as whom it is asked for (S13); a user or service account brings its teams along, as the rules have them.
+    subjects: as whom it is asked for (S13); where no team is named, a user or service account brings those along
+    that the rules put it in.
     demand: None where the profile says it. max_runtime_s: what its owner declared, whether true or not.
     recurs_as: what jobs of one kind have in common (a step, a user), for estimates from experience; "" for nothing.
     """

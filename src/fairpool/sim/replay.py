@@ -173,14 +173,14 @@ class Replay:
         found = self._shapes.get(shape)
         if found is None:
             memory = self._memory
+            caller = _caller(job)
             ask = Ask(
                 demand=job.demand,
-                subjects=job.subjects,
+                subjects=tuple(subject for subject in job.subjects if subject != caller.subject),
                 profile=job.profile,
                 pool=job.pool,
                 preemptible=job.preemptible,
             )
-            caller = _caller(job)
             found = build(memory, self._reader, with_defaults(memory, ask), RequestId(""), self._now, caller)
             self._shapes[shape] = found
         return found
@@ -280,9 +280,12 @@ class _NoIds:
 
 
 def _caller(job: Job) -> Principal:
-    """Who asks: the person or service that the job names, so that their teams come along; else the installation."""
+    """Who asks: the person or service that the job names, so that their teams come along. A trace that names a team
+    itself is taken at its word, whatever the rules say of who is in it."""
     people = [subject for subject in job.subjects if subject.kind in _PEOPLE]
-    return Principal(subject=people[0], role=Role.MEMBER) if people else OWNER
+    if not people or any(subject.kind is SubjectKind.TEAM for subject in job.subjects):
+        return OWNER
+    return Principal(subject=people[0], role=Role.MEMBER)
 
 
 def _request_of(job: int, attempt: int) -> RequestId:
