@@ -48,6 +48,10 @@ test: $(READY) programs ## Run the tests (ARGS='-k fractions' picks some)
 faults: $(READY) ## Simulate servers in a world in which everything goes wrong (ARGS='--seeds 10000')
 	@$(PY) -m tests.simulation $(ARGS)
 
+.PHONY: crashes
+crashes: $(READY) programs ## Kill the server at every commit of a day, on both databases, and live each day to its end
+	@$(PY) -m tests.crashes $(ARGS)
+
 .PHONY: programs
 programs: ## Install the programs that the tests start, where there are none
 	@bash tests/install_programs.sh

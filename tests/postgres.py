@@ -102,8 +102,9 @@ def empty(url: str) -> None:
 
 
 @contextlib.contextmanager
-def running(**settings: object) -> Iterator[Cluster]:
-    """A new cluster, for the block. It goes too when this process is killed. settings: of its own, beside the usual."""
+def running(*, checksums: bool = False, **settings: object) -> Iterator[Cluster]:
+    """A new cluster, for the block. It goes too when this process is killed. settings: of its own, beside the usual.
+    checksums: whether its pages have some."""
     where = programs()
     # Not under pytest's folders, which only their owner may enter.
     folder = Path(tempfile.mkdtemp(prefix="fairpool-postgres-"))
@@ -122,6 +123,7 @@ def running(**settings: object) -> Iterator[Cluster]:
             "-E",
             "UTF8",
             *_locale(where),
+            *(["--data-checksums"] if checksums else []),
         ]
         made = subprocess.run(initdb, capture_output=True, text=True, check=False, cwd="/", **_as(user))
         if made.returncode:

@@ -134,7 +134,8 @@ def test_a_backup_of_postgresql_is_one_moment_of_a_store_that_is_being_written_t
         assert len(stored.live) % 5 == 0
         assert stored.history_seq == len(stored.live)
         copy.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.db", "1.db", "2.db"]
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == ["0.db", "1.db", "2.db"]
+    assert not list(tmp_path.glob("*partial*"))
     on.store.close()
 
 

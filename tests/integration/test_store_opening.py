@@ -43,9 +43,9 @@ def test_only_the_owner_can_read_the_file_and_its_companions(tmp_path: Path) -> 
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     finally:
         os.umask(before)
-    assert modes == {"fairpool.db": 0o600, "fairpool.db-wal": 0o600, "fairpool.db-shm": 0o600}
+    assert modes == dict.fromkeys(("fairpool.db", "fairpool.db-wal", "fairpool.db-shm", "fairpool.db-witness"), 0o600)
     on.store.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["fairpool.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fairpool.db", "fairpool.db-witness"]
 
 
 def test_commits_are_synced_and_references_are_checked(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_folder_with_odd_letters_in_its_name_is_no_obstacle(tmp_path: Path) ->
     on.commit(inserted=(request("r1"),))
     assert set(on.reopened().load().live) == {"r1"}
     on.store.close()
-    assert [path.name for path in folder.iterdir()] == ["fairpool.db"]
+    assert sorted(path.name for path in folder.iterdir()) == ["fairpool.db", "fairpool.db-witness"]
 
 
 def flip(path: Path, at: int, length: int = 64) -> None:

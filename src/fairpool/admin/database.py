@@ -1,4 +1,5 @@
-"""``fairpool db``: bring the server's database up to date, look whether it is sound, copy it, fill it from a copy."""
+"""``fairpool db``: bring the server's database up to date, look whether it is sound, copy it, fill it from a copy, and
+accept what it has lost."""
 
 from __future__ import annotations
 
@@ -42,6 +43,11 @@ def run_restore(file: str) -> int:
     return _run(lambda settings: _restore(settings, Path(file)))
 
 
+def run_accept() -> int:
+    """Go on with what is there, where the database has lost something. Returns the exit code."""
+    return _run(_accept)
+
+
 def check(settings: Settings) -> str:
     """What there is to say of a sound database. Raises DatabaseTrouble."""
     try:
@@ -51,7 +57,7 @@ def check(settings: Settings) -> str:
     if not report.found.exists:
         return f"{report.name} (made when the server first starts)"
     if not report.is_sound:
-        raise DatabaseTrouble("; ".join(report.problems), help="restore a backup; it is left as it is")
+        raise DatabaseTrouble("; ".join(_wrong(report)), help="restore a backup; it is left as it is")
     return _told(report)
 
 
@@ -66,8 +72,21 @@ def _migrate(settings: Settings) -> str:
 def _check(settings: Settings) -> str:
     report = maintenance.check(settings.database_url)
     if not report.is_sound:
-        raise DatabaseTrouble("\n".join(report.problems))
+        raise DatabaseTrouble("\n".join(_wrong(report)))
     return _told(report)
+
+
+def _accept(settings: Settings) -> str:
+    report = maintenance.accept(settings.database_url)
+    if not report.found.exists or not report.losses:
+        return f"{report.name}: nothing is missing, and nothing was changed"
+    return f"{report.name}: taken as it is from now on, though {'; '.join(report.losses)}"
+
+
+def _wrong(report: CheckReport) -> list[str]:
+    """What is wrong, and what to do about what is lost."""
+    lost = f"{report.name} has lost something: {'; '.join(report.losses)}; restore a backup, or take it as it is with "
+    return [*report.problems, *([f"{lost}'fairpool db accept'"] if report.losses else [])]
 
 
 def _backup(settings: Settings, to: Path) -> str:

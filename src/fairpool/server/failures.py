@@ -33,6 +33,7 @@ from fairpool.app.store_errors import (
     StaleLeader,
     StoreFull,
     StoreUnavailable,
+    StoreUnusable,
 )
 from fairpool.core.errors import IllegalTransition, InvalidInput, InvalidRules, UnknownObject
 from fairpool.server.oidc.errors import ProviderDown, SignInFailed
@@ -219,6 +220,7 @@ _TELL: Final[tuple[tuple[type[Exception], Callable[[Exception], Refused]], ...]]
     (IllegalTransition, _illegal),
     (StoreFull, lambda error: disk_full()),
     (StoreUnavailable, lambda error: unavailable(str(error))),
+    (StoreUnusable, lambda error: unavailable(str(error))),
     (StaleLeader, lambda error: not_leading("another server has become the scheduler; nothing was changed")),
     (NameTaken, _told(Slug.EXISTS)),
     (PolicyExists, _told(Slug.EXISTS, "one policy per subject and pool: update that one")),

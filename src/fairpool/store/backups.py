@@ -24,7 +24,7 @@ from fairpool.store.maintenance import check
 from fairpool.store.sqlite import SqliteDatabase
 from fairpool.store.urls import database_of
 
-_COMPANIONS: Final = ("-wal", "-shm", "-journal")
+_COMPANIONS: Final = ("-wal", "-shm", "-journal", "-witness")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def backup(url: str, to: Path, *, overwrite: bool = False, progress: Progress = 
             copy.leave_one_file()
         report = check(f"sqlite:///{partial}")
         if not report.is_sound:
-            raise sqlite_files.corrupt(partial, "; ".join(report.problems))
+            raise sqlite_files.corrupt(partial, "; ".join([*report.problems, *report.losses]))
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(to)
@@ -119,6 +119,7 @@ def _copy_rows(source: Database, target: Database, progress: Progress, now: Inst
     finally:
         readers.dispose()
         writer.dispose()
+        target.closed()
 
 
 def _check_empty(connection: Connection, name: str, now: Instant) -> None:

@@ -99,6 +99,18 @@ class Database(Protocol):
     def translated(self) -> AbstractContextManager[None]:
         """Within the block, the driver's errors are the store's."""
 
+    def acknowledge(self, history_seq: int) -> None:
+        """A commit has returned, after which the history ends there: this may be noted outside of the database."""
+
+    def closed(self) -> None:
+        """Who used its writers has disposed of them all."""
+
+    def losses(self, connection: Connection) -> Sequence[str]:
+        """What it once held and holds no more, as far as is noted outside of it, in sentences."""
+
+    def accept(self) -> None:
+        """It is what it should be, as it is now, whatever was noted. Raises StoreUnavailable, StoreCorrupt."""
+
     def begin_takeover(self, connection: Connection) -> None:
         """Wait for nobody for longer than a moment until the transaction ends: who holds the leader's row may be a
         process that is paused."""

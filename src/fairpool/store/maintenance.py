@@ -23,7 +23,8 @@ class CheckReport:
     """What a look at a database found.
 
     name: what messages call it. revision: its schema (None: empty, or it could not be told). known: this version's.
-    problems: what is wrong, in sentences; empty for a sound database. counts: rows by table.
+    problems: what is wrong, in sentences; empty for a sound database. losses: what it once held and holds no more,
+    which is wrong too until somebody accepts it. counts: rows by table.
     """
 
     name: str
@@ -31,12 +32,13 @@ class CheckReport:
     revision: str | None = None
     known: str = migrating.HEAD
     problems: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.problems
+        return not self.problems and not self.losses
 
     @property
     def needs_migration(self) -> bool:
@@ -59,8 +61,27 @@ def check(url: str) -> CheckReport:
     with contextlib.closing(_Look(database)) as look:
         problems = tuple(look.problems())
         return CheckReport(
-            name=database.name, found=found, revision=look.revision, problems=problems, counts=look.counts
+            name=database.name,
+            found=found,
+            revision=look.revision,
+            problems=problems,
+            losses=look.losses,
+            counts=look.counts,
         )
+
+
+def accept(url: str) -> CheckReport:
+    """Go on with what is there, where a database has lost something and is sound otherwise. Returns what there was to
+    accept: the report from before.
+
+    Raises StoreUnusable where anything else is wrong with it; what `check` raises.
+    """
+    report = check(url)
+    if report.problems:
+        raise StoreUnusable("\n".join(report.problems))
+    if report.losses:
+        database_of(url).accept()
+    return report
 
 
 class _Look:
@@ -69,6 +90,7 @@ class _Look:
         self._engine = database.readers()
         self.revision: str | None = None
         self.counts: dict[str, int] = {}
+        self.losses: tuple[str, ...] = ()
 
     def problems(self) -> list[str]:
         """Everything that is wrong. Each look is a transaction of its own: one that fails hides no other."""
@@ -84,6 +106,7 @@ class _Look:
         except StoreError as error:
             return [error.message]
         looks: list[Callable[[Connection], list[str]]] = [
+            self._losses,
             lambda connection: list(self._database.problems(connection)),
             lambda connection: list(self._database.dangling(connection)),
         ]
@@ -97,6 +120,10 @@ class _Look:
             except StoreUnusable as error:
                 found.append(error.message)
         return found
+
+    def _losses(self, connection: Connection) -> list[str]:
+        self.losses = tuple(self._database.losses(connection))
+        return []
 
     def _count(self, connection: Connection) -> list[str]:
         for table in _COUNTED:

@@ -42,8 +42,10 @@ def open_store(url: str, *, workspace: str = DEFAULT_WORKSPACE) -> SqlStore:
 
 def migrate(url: str) -> Migrated:
     """Bring a database up to date, or make it. Raises as `open_store`."""
-    writer, migrated = prepare(database_of(url))
+    database = database_of(url)
+    writer, migrated = prepare(database)
     writer.dispose()
+    database.closed()
     return migrated
 
 

@@ -161,6 +161,19 @@ class PostgresDatabase:
 
     # ---- taking turns -----------------------------------------------------------------------------------------------
 
+    def acknowledge(self, history_seq: int) -> None:
+        """See `databases.Database`. The server sees to its own log and, where it has been told to, to its pages."""
+
+    def closed(self) -> None:
+        """See `databases.Database`."""
+
+    def losses(self, connection: Connection) -> Sequence[str]:
+        """See `databases.Database`."""
+        return []
+
+    def accept(self) -> None:
+        """See `databases.Database`."""
+
     def begin_takeover(self, connection: Connection) -> None:
         """See `databases.Database`."""
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{TAKEOVER_LOCK_S}s'")

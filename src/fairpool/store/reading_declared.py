@@ -8,6 +8,7 @@ from fairpool.app.records import AnyDeclared, Kind
 from fairpool.store import declared_rows, schema
 from fairpool.store.connections import Reading
 from fairpool.store.matching import MOST_MATCHES, begins_with
+from fairpool.store.unreadable import readable
 
 
 class SqlDeclaredReader:
@@ -39,6 +40,7 @@ class SqlDeclaredReader:
         return ()
 
 
+@readable
 def read_all(
     connection: Connection, workspace: str, kind: Kind, condition: ColumnElement[bool] | None = None
 ) -> tuple[AnyDeclared, ...]:

@@ -20,6 +20,7 @@ from fairpool.app.records import (
 )
 from fairpool.core.ids import Instant
 from fairpool.store import codec, schema
+from fairpool.store.unreadable import readable
 
 Values = dict[str, Any]
 
@@ -46,6 +47,7 @@ def run_values(run: RunRecord, workspace: str) -> Values:
     }
 
 
+@readable
 def run_of(row: Row[Any]) -> RunRecord:
     """The run that a row stands for."""
     return RunRecord(
@@ -90,6 +92,7 @@ def step_values(step: StepRecord, workspace: str) -> Values:
     }
 
 
+@readable
 def step_of(row: Row[Any]) -> StepRecord:
     """The step that a row stands for."""
     return StepRecord(
@@ -124,6 +127,7 @@ def key_values(use: KeyUse, workspace: str) -> Values:
     }
 
 
+@readable
 def key_of(row: Sequence[Any]) -> KeyUse:
     """The use of a key that a row of `schema.idempotency_keys` stands for."""
     _, kind, key, name, fingerprint, at = row
@@ -149,6 +153,7 @@ def change_values(change: Change, seq: int, workspace: str) -> Values:
     }
 
 
+@readable
 def entry_of(row: Row[Any]) -> HistoryEntry:
     """The history entry that a row stands for."""
     change = Change(
@@ -172,6 +177,7 @@ def token_values(token: TokenRecord) -> Values:
     return {column.name: getattr(token, column.name) for column in schema.tokens.columns}
 
 
+@readable
 def token_of(row: Row[Any]) -> TokenRecord:
     """The token that a row stands for."""
     return TokenRecord(
@@ -200,6 +206,7 @@ def cursor_values(cursor: WebhookCursor, workspace: str) -> Values:
     }
 
 
+@readable
 def cursor_of(row: Row[Any]) -> WebhookCursor:
     """The cursor that a row stands for."""
     return WebhookCursor(

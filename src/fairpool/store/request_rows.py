@@ -11,6 +11,7 @@ from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.policies import Subject
 from fairpool.core.requests import Because, Eviction, Request, Status
 from fairpool.store import codec, schema
+from fairpool.store.unreadable import readable
 
 Values = dict[str, Any]
 
@@ -127,6 +128,7 @@ def subject_sets(subjects: tuple[Subject, ...], workspace: str) -> Iterator[Valu
         yield {"workspace": workspace, "subject": str(subject), "subjects": text}
 
 
+@readable
 def record_of(columns: Sequence[Any]) -> RequestRecord:
     """The record that a row of `schema.requests` stands for."""
     row: Any = _Fields._make(columns)

@@ -61,6 +61,7 @@ class SqlStore:
             last = self._rows.write(connection, batch, token, settle)
             transaction.commit()
         self._rows.committed()
+        self._database.acknowledge(last)
         return last
 
     def erase(self, token: int) -> bool:
@@ -68,7 +69,9 @@ class SqlStore:
         with self._writing() as connection:
             turn = self._database.take_turn(connection, leader_name(self._workspace), settled)
             check_token(token, turn.token)
-            return erasing.erase(connection, self._workspace, erasing.ROWS_AT_ONCE)
+            more = erasing.erase(connection, self._workspace, erasing.ROWS_AT_ONCE)
+        self._database.acknowledge(self._reader.history.last_seq())  # what went is not missed
+        return more
 
     def beside(self, workspace: str) -> SqlStore:
         """The store of another workspace of the same database. It has its own connections to write, and reads over
@@ -96,6 +99,7 @@ class SqlStore:
         if self._owns_readers:
             self._readers.dispose()
         self._writer.dispose()
+        self._database.closed()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Connection]:

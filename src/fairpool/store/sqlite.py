@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +34,7 @@ from fairpool.store.constraints import violated
 from fairpool.store.databases import Found, Settle, Turn, settled
 from fairpool.store.sqlite_files import corrupt
 from fairpool.store.statements import Statement, Statements, driver
+from fairpool.store.witness import Witness
 
 BUSY_TIMEOUT_S: Final = 10.0
 _READERS: Final = 16
@@ -65,6 +66,7 @@ class SqliteDatabase:
 
     def __init__(self, url: str) -> None:
         self.path = sqlite_files.path_of(url)
+        self._witness = Witness(self.path)
 
     @property
     def name(self) -> str:
@@ -73,6 +75,7 @@ class SqliteDatabase:
 
     def writer(self) -> Engine:
         """See `databases.Database`."""
+        self._witness.begin()
         return writer(self.path)
 
     def readers(self) -> Engine:
@@ -82,6 +85,38 @@ class SqliteDatabase:
     def translated(self) -> AbstractContextManager[None]:
         """See `databases.Database`."""
         return translated(self.path)
+
+    def acknowledge(self, history_seq: int) -> None:
+        """See `databases.Database`."""
+        self._witness.acknowledge(history_seq)
+
+    def closed(self) -> None:
+        """See `databases.Database`."""
+        self._witness.end()
+
+    def losses(self, connection: Connection) -> Sequence[str]:
+        """See `databases.Database`."""
+        note = self._witness.read()
+        if note is None:
+            return []
+        if self._witness.differs():
+            return ["it is not what it was when it was closed: a byte has flipped, or another program wrote to it"]
+        there = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE name = 'history'").scalar()
+        last = (connection.execute(select(func.max(schema.history.c.seq))).scalar() if there else None) or 0
+        if last >= note.history:
+            return []
+        told = f"its history ends at entry {last:,}, and entry {note.history:,} had been acknowledged"
+        return [f"{told}: the end of its log was cut off or damaged, or the log was taken away"]
+
+    def accept(self) -> None:
+        """See `databases.Database`."""
+        looking = self.readers()
+        try:
+            with self.translated(), looking.begin() as connection:
+                last = connection.execute(select(func.max(schema.history.c.seq))).scalar() or 0
+        finally:
+            looking.dispose()
+        self._witness.accept(last)
 
     def begin_takeover(self, connection: Connection) -> None:
         """See `databases.Database`."""
@@ -124,7 +159,7 @@ class SqliteDatabase:
             sqlite_files.create_file(self.path)
         # Reading only, so that what must not be touched is not: not even its journal mode.
         if state.size_bytes or state.unclean:
-            self._look_inside(state)
+            self._look_inside(state, self.losses)
 
     def look_at_copy(self) -> Found:
         """What there is of a file that is only read. Raises StoreCorrupt, StoreForeign, StoreTooNew, which name it."""
@@ -133,11 +168,13 @@ class SqliteDatabase:
             self._look_inside(state)
         return state
 
-    def _look_inside(self, state: Found) -> None:
+    def _look_inside(self, state: Found, losses: Callable[[Connection], Sequence[str]] = lambda _: ()) -> None:
         looking = self.readers()
         try:
             with self.translated(), looking.begin() as connection:
                 migrating.is_current(migrating.revision_of(connection, self.name), self.name)
+                for loss in losses(connection):
+                    raise sqlite_files.lossy(self.path, loss)
                 limit = QUICK_CHECK_BYTES if state.unclean else ALWAYS_CHECKED_BYTES
                 if state.size_bytes + state.wal_bytes > limit:
                     return
@@ -159,9 +196,10 @@ class SqliteDatabase:
         SqliteDatabase(f"sqlite:///{target}").leave_one_file()
 
     def leave_one_file(self) -> None:
-        """Move its log into it, so that the file alone is the database, wherever it is put."""
+        """Move its log into it, so that the file alone is the database, wherever it is put; no note goes along."""
         with self.translated(), contextlib.closing(sqlite3.connect(self.path)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE")
+        self._witness.forget()
 
     def problems(self, connection: Connection) -> Sequence[str]:
         """See `databases.Database`."""
@@ -243,7 +281,9 @@ def _pragmas(connection: sqlite3.Connection, settings: list[str]) -> None:
 # ---- errors ---------------------------------------------------------------------------------------------------------
 
 _FULL = frozenset({"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"})
-_CORRUPT = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+# The last: a statement that was sound with the tables as Fairpool makes them.
+_CORRUPT = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
+_NOT_TEXT = "Could not decode to UTF-8"  # the driver's, without a code
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 _READ_ONLY = ("SQLITE_READONLY",)
 
@@ -268,7 +308,7 @@ def error_of(path: Path, error: BaseException, statement: str = "") -> StoreErro
         return _violation(str(error), statement)
     if name in _FULL:
         return StoreFull(f"{path} cannot grow ({error}): nothing was changed; make room on its disk or raise its quota")
-    if name.startswith(_CORRUPT):
+    if name.startswith(_CORRUPT) or _NOT_TEXT in str(error):
         return corrupt(path, str(error))
     if name.startswith(_READ_ONLY):
         return StoreReadOnly(f"{path} cannot be written ({error}): mend its owner or mode")

@@ -90,8 +90,16 @@ def check_writable(path: Path) -> None:
 def corrupt(path: Path, why: str) -> StoreCorrupt:
     """That the file is damaged, and what to do."""
     return StoreCorrupt(
-        f"{path} is damaged ({why}); it is left as it is: put a backup in its place (fairpool db backup makes them), "
-        "or move it away to begin with an empty one"
+        f"{path} is damaged ({why}); it is left as it is: put a backup in its place, or move it away and run "
+        "'fairpool db restore' with a backup; without one, it begins empty"
+    )
+
+
+def lossy(path: Path, what: str) -> StoreCorrupt:
+    """That the file is not what it was when somebody was told of it, and what to do."""
+    return StoreCorrupt(
+        f"{path} has lost something ({what}); it is left as it is: restore a backup ('fairpool db restore'), or go on "
+        "with what is there ('fairpool db accept', once 'fairpool db check' finds nothing else)"
     )
 
 

@@ -73,6 +73,25 @@ def test_what_is_not_empty_or_in_use_is_not_restored_into(machine: Machine, new_
     assert machine.ok("pool", "list", "-o", "name") == "gpus\n", "it is as it was"
 
 
+def test_a_file_that_is_not_what_it_was_is_not_used_until_somebody_accepts_it(machine: Machine) -> None:
+    before = filled(machine)
+    machine.ok("server", "stop")
+    file = machine.data / "fairpool.db"
+    held = file.read_bytes()
+    file.write_bytes(held[:-1] + bytes([held[-1] ^ 1]))
+    refused = machine("pool", "list")
+    assert (refused.code != 0, refused.out) == (True, "")
+    assert "has lost something" in refused.err
+    assert "'fairpool db restore'" in refused.err
+    checked = machine("db", "check")
+    assert (checked.code, checked.out) == (1, "")
+    assert "a byte has flipped, or another program wrote to it" in checked.err
+    accepted = machine.ok("db", "accept")
+    assert "taken as it is from now on, though it is not what it was when it was closed" in accepted
+    assert shown(machine) == before
+    assert "nothing is missing" in machine.ok("db", "accept")
+
+
 def test_what_is_no_backup_of_this_version_is_refused_and_the_target_stays_empty(machine: Machine) -> None:
     filled(machine)
     machine.ok("db", "backup", "newer.db")

@@ -95,11 +95,12 @@ def update_run(
     error: str | None = None,
     reach: Reach = EVERYTHING,
 ) -> RunAnswer:
-    """A run is in another status. A run that is over stays as it ended. Raises NotFound."""
+    """A run is in another status. A run that is over stays as it ended; telling twice is the same as telling once.
+    Raises NotFound."""
     old = _run(tx, ref, reach)
-    if old.status.is_final:
-        return lambda: old
     new = replace(old, status=status or old.status, error=old.error if error is None else error)
+    if old.status.is_final or new == old:
+        return lambda: old
     new = replace(
         new,
         version=old.version + 1,
@@ -140,16 +141,17 @@ def create_step(
 
 
 def update_step(tx: Transaction, ref: str, change: StepChange, *, reach: Reach = EVERYTHING) -> StepAnswer:
-    """A step is in another status, or at another attempt. A step that is over stays as it ended. Raises NotFound."""
+    """A step is in another status, or at another attempt. A step that is over stays as it ended; telling twice is the
+    same as telling once. Raises NotFound."""
     old = _step(tx, ref, reach)
-    if old.status.is_final:
-        return lambda: old
     given = {
         name: value
         for name in ("status", "request", "attempt", "log", "error", "checkpoint")
         if (value := getattr(change, name)) is not None
     }
     new = replace(old, **given)
+    if old.status.is_final or new == old:
+        return lambda: old
     new = replace(
         new,
         version=old.version + 1,

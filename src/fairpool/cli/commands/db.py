@@ -26,6 +26,16 @@ def check(ctx: click.Context) -> None:
     _do(ctx, "check")
 
 
+@db.command("accept")
+@click.pass_context
+def accept(ctx: click.Context) -> None:
+    """Go on with what is there, where the database has lost what was acknowledged.
+
+    A server refuses to start with such a database: nothing is repaired without anybody knowing. Says what is given up.
+    """
+    _do(ctx, "accept")
+
+
 @db.command("backup")
 @click.argument("to", type=click.Path())
 @click.pass_context
