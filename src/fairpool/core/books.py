@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from fairpool.core.accounts import Account, PolicyBooks
 from fairpool.core.amounts import of, total
@@ -10,7 +11,7 @@ from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
 from fairpool.core.placement import NodeBooks, PoolNodes
 from fairpool.core.plan import Claim
 from fairpool.core.policies import Policy, Subject, SubjectKind
-from fairpool.core.pools import Node, Placement, Pool, device_count, healthy_capacity, nominal_capacity
+from fairpool.core.pools import Node, NodeState, Placement, Pool, device_count, healthy_capacity, nominal_capacity
 from fairpool.core.requests import Allocation, Demand, PartPlacement, Request
 
 RETIRED_PRIORITY = 1 << 62  # above every priority that a policy can have: only a reservation can call it in
@@ -20,6 +21,7 @@ class PoolBooks:
     """Everything about one pool that decisions look at. Changed only by `World`."""
 
     __slots__ = (
+        "_empty",
         "allocations",
         "bounded",
         "capacity",
@@ -46,6 +48,7 @@ class PoolBooks:
         self.free_now = dict(self.capacity)
         self.free_after = dict(self.capacity)
         self.nodes = _nodes_of(pool)
+        self._empty: PoolNodes | None = None
         self.policies: dict[PolicyId, PolicyBooks] = {}
         self.dedicated: tuple[PolicyBooks, ...] = ()
         self.allocations: dict[RequestId, Allocation] = {}
@@ -55,6 +58,13 @@ class PoolBooks:
         self.excused: dict[tuple[str, str], int] = {}  # usage that a falling bound left above it, for the audit
         self.evict_borrowers = False  # an operator asked for it (S9); done at the next decision
         self.degraded = False  # whether failing nodes leave less than the reservations promise (S6); the rules say
+
+    def empty_nodes(self) -> PoolNodes:
+        """Its nodes as they are when all are healthy and nothing runs: what could ever be (S16)."""
+        if self._empty is None:
+            ready = tuple(replace(node, state=NodeState.READY) for node in self.pool.nodes)
+            self._empty = _nodes_of(replace(self.pool, nodes=ready))
+        return self._empty
 
     def adopt(self, books: PolicyBooks) -> None:
         """Put a policy's books in place, with what already runs through it here."""

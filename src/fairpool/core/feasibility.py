@@ -6,7 +6,6 @@ asks for all of them. Both use these functions and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from fairpool.core.accounts import PolicyBooks
@@ -14,7 +13,7 @@ from fairpool.core.amounts import GPU, UNMETERED_BY_DEFAULT, WHOLE, Amounts, get
 from fairpool.core.books import PoolBooks
 from fairpool.core.ids import Instant, RequestId
 from fairpool.core.placement import PoolNodes
-from fairpool.core.pools import NodeState, PoolState
+from fairpool.core.pools import PoolState
 from fairpool.core.reasons import Code, Reason
 from fairpool.core.requests import Demand, PartPlacement
 
@@ -82,9 +81,7 @@ def _exceeds_reservation(policy: PolicyBooks, amounts: Amounts, preemptible: boo
 
 
 def _no_node_fits(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> Reason | None:
-    empty = PoolBooks(
-        replace(pool.pool, nodes=tuple(replace(node, state=NodeState.READY) for node in pool.pool.nodes))
-    ).nodes
+    empty = pool.empty_nodes()
     if empty.place(demand.parts) is not None:
         return None
     key, asked, largest = _tightest(empty, demand)
