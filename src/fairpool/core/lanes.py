@@ -55,10 +55,13 @@ class Lanes:
 
     def _add(self, waiting: Mapping[PolicyId, Iterable[RequestClass]]) -> None:
         for key, classes in waiting.items():
-            policy = self._pool.policies[key]
-            self._lanes.setdefault(key, {})
-            for home in classes:
-                self._join(policy, home)
+            with_members = [
+                home for home in classes if home.members
+            ]  # that of a claimant may have no other, nor rights
+            if with_members:
+                self._lanes.setdefault(key, {})
+                for home in with_members:
+                    self._join(self._pool.policies[key], home)
 
     def _join(self, policy: PolicyBooks, home: RequestClass) -> None:
         """Put a class into the lane of its policy where it belongs."""

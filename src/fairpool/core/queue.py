@@ -79,11 +79,12 @@ class Queue:
         ungoverned: deleting a policy sets nobody free."""
         origin = Origin.of(request)
         route = self._routes.find(origin, request.demand, request.preemptible)
-        home = None
+        home: RequestClass | None = None
+        is_new = False
         if route.candidates:
-            home = self._class(
-                ClassKey(route.candidates, request.demand, request.preemptible, runtime_magnitude(request))
-            )
+            key = ClassKey(route.candidates, request.demand, request.preemptible, runtime_magnitude(request))
+            is_new = key not in self._classes
+            home = self._class(key)
             home.origins[origin] = None
             home.add(request)
         elif route.ungoverned and request.id not in self.lapsed:
@@ -92,7 +93,7 @@ class Queue:
             self.hopeless[request.id] = request
         self._home[request.id] = home
         if self._journal.active:
-            self._journal.record(lambda: self._take_out(request.id))
+            self._journal.record(lambda: self._take_back(request.id, home if is_new else None))
         return home
 
     def remove(self, request_id: RequestId) -> Request:
@@ -152,6 +153,11 @@ class Queue:
             return home.members.pop(request_id)
         aside = self.hopeless if request_id in self.hopeless else self.ungoverned
         return aside.pop(request_id)
+
+    def _take_back(self, request_id: RequestId, made_for_it: RequestClass | None) -> None:
+        self._take_out(request_id)
+        if made_for_it is not None and not made_for_it.members:
+            self._forget(made_for_it)
 
     def _put_back(self, request: Request, home: RequestClass | None, hopeless: bool) -> None:
         # The class still has the request's entry, or gets it back when `head` is undone.

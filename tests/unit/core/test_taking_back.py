@@ -9,6 +9,7 @@ import pytest
 from fairpool.core import events as ev
 from fairpool.core.accounts import PolicyBooks
 from fairpool.core.audit import audit
+from fairpool.core.explain import check
 from fairpool.core.forecast import estimate_start
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.journal import Journal
@@ -202,3 +203,16 @@ def test_each_policy_has_its_own_usage() -> None:
     world = _busy()
     assert world.policy_usage(make.policy("team:b").id) == {"gpu": 7500}
     assert world.policy_usage(make.policy("team:t").id) == {}
+
+
+def test_a_policy_may_go_after_it_was_asked_what_would_become_of_a_new_kind_of_request() -> None:
+    """What was only asked leaves no class behind that waits for what is gone."""
+    world = make.settled(make.pool("p", {"gpu": 4}), make.policy("team:t"), make.policy("team:b"))
+    world.apply(ev.Submitted(request=make.request("big", "team:t", {"gpu": 4})), make.START)
+    decide(world, make.START)
+    check(world, make.request("asked", "team:b", {"gpu": 3}), make.START)
+    assert list(world.queue.classes()) == []
+    (policy,) = [each for each in world.policies.values() if each.subject.name == "b"]
+    world.apply(ev.PolicyDropped(policy=policy.id), make.START)
+    assert decide(world, make.START).is_empty
+    assert audit(world, make.START) == ()
