@@ -111,15 +111,16 @@ class PoolPass:
     def _start(self, turn: Turn, places: Places) -> None:
         """Grant here."""
         request = turn.request
+        if self.held is not None:
+            self.held.lift()  # what starts beside it may lie on the very devices that are held until then
         self.draft.grant(request, Candidate(turn.policy.policy.id, self.pool.pool.id), places)
         turn.home.members.pop(request.id, None)  # from a class of its own it is not gone yet
         if (self.somebody_blocked or turn.policy.policy.id in self.limited) and not turn.policy.is_last(request):
             self.changed_behind = True  # it may have pushed own work out of the reservation, which can be evicted now
         if self._priorities_known:
             self._lowest_priority = _lower(self._lowest_priority, turn.policy)
-        if self.held is not None:  # what is free has changed
-            self.held.lift()
-            self.held.lay()
+        if self.held is not None:
+            self.held.lay()  # what is free has changed
         self._again(turn)
 
     def _may_start_in_better(self, turn: Turn) -> bool:
