@@ -64,8 +64,8 @@ def cut(database: Path) -> None:
 DATABASES: list[tuple[str, Callable[[Path], object], tuple[str, ...]]] = [
     ("of a newer version", newer, ("a newer version of", "schema 9999", f"up to {HEAD}", "install that version")),
     ("of another program", of_another_program, ("other tables (songs)", "name another file")),
-    ("overwritten at its beginning", overwritten(0, 3000), ("is damaged", "put a backup in its place", "db backup")),
-    ("overwritten in its middle", overwritten(0.4, 9000), ("is damaged", "put a backup in its place", "db backup")),
+    ("overwritten at its beginning", overwritten(0, 3000), ("is damaged", "put a backup in its place", "db restore")),
+    ("overwritten in its middle", overwritten(0.4, 9000), ("is damaged", "put a backup in its place", "db restore")),
     ("cut off", cut, ("is damaged", "bytes of", "put a backup in its place")),
     ("text", lambda path: path.write_text("no database\n" * 999), ("does not begin as a database does", "a backup")),
     ("a few bytes", lambda path: path.write_bytes(b"SQLite format 3\0"), ("ends after 16 bytes", "a backup")),

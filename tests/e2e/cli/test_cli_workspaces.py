@@ -75,6 +75,7 @@ def test_the_doctor_names_a_workspace_that_cannot_be_opened(machine: Machine) ->
     with closing(sqlite3.connect(machine.data / "fairpool.db")) as database, database:
         database.execute("PRAGMA ignore_check_constraints = ON")
         assert database.execute("UPDATE pools SET ordering = 'odd' WHERE workspace = 'research'").rowcount == 1
+    (machine.data / "fairpool.db-witness").unlink()  # it would have the whole file refused
     wait_until(lambda: states(machine)["research"] == "unavailable", what="the server to have tried to open it")
     assert states(machine) == {"default": "open", "research": "unavailable", "sound": "open"}
     looked = machine("doctor")
