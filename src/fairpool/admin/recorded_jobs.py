@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from fairpool.core.amounts import vector
-from fairpool.core.ids import SECOND, Instant
+from fairpool.core.ids import Instant
 from fairpool.core.policies import Subject
 from fairpool.core.requests import Demand
 from fairpool.sim.jobs import Job
+from fairpool.sim.traces.reading import instant_of
 from fairpool.wire.requests import RequestView
 
 
@@ -38,13 +38,13 @@ def recorded_jobs(views: Iterable[RequestView], read_at: Instant) -> list[Job]:
 def _held_us(view: RequestView, read_at: Instant) -> int:
     if view.allocation is None:
         return 0
-    return (_instant(view.ended_at) if view.ended_at else read_at) - _instant(view.allocation.granted_at)
+    return (instant_of(view.ended_at) if view.ended_at else read_at) - instant_of(view.allocation.granted_at)
 
 
 def _job(view: RequestView, run_us: int) -> Job:
     return Job(
         name=view.name or view.id,
-        submitted_at=_instant(view.queued_at),
+        submitted_at=instant_of(view.queued_at),
         run_us=run_us,
         subjects=tuple(Subject.parse(subject) for subject in view.subjects),
         demand=Demand(tuple(vector(part) for part in view.parts or [view.demand])),
@@ -60,8 +60,3 @@ def _job(view: RequestView, run_us: int) -> Job:
 
 def _recurs_as(labels: Mapping[str, str], name: str) -> str:
     return labels.get("step", "") or name
-
-
-def _instant(at: datetime) -> Instant:
-    whole = at.replace(microsecond=0)
-    return Instant(int(whole.timestamp()) * SECOND + at.microsecond)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
 from fairpool.admin.recorded_jobs import recorded_jobs
-from fairpool.admin.simulate import Course, Demand, NothingToSimulate, Rules, Told, replay, stoppable
+from fairpool.admin.replaying import Course, Demand, NothingToSimulate, Rules, Told, replay, stoppable
 from fairpool.core.amounts import MCPU
-from fairpool.core.ids import SECOND, Instant
 from fairpool.sim.jobs import Order
 from fairpool.sim.ledger import Ledger
 from fairpool.sim.owners import Owners, Progress
@@ -22,7 +21,7 @@ from fairpool.sim.reports.figures import Report
 from fairpool.sim.reports.outcome import About, Enough, Outcome
 from fairpool.sim.scenario_given import RulesFault
 from fairpool.sim.traces.formats import FORMATS
-from fairpool.sim.traces.reading import TraceFault
+from fairpool.sim.traces.reading import TraceFault, instant_of
 from fairpool.wire.manifests.kinds import read_document
 from fairpool.wire.requests import RequestView
 
@@ -121,7 +120,7 @@ def write(found: Simulated, paths: Mapping[str, str | None]) -> list[Path]:
 
 
 def _demand(asked: Asked) -> Demand:
-    jobs = recorded_jobs(asked.recorded, _moment(asked.read_at)) if asked.read_at is not None else ()
+    jobs = recorded_jobs(asked.recorded, instant_of(asked.read_at)) if asked.read_at is not None else ()
     if asked.read_at is not None and not jobs:
         raise NothingToSimulate("nothing that has run was recorded in that time")
     return Demand(
@@ -129,8 +128,8 @@ def _demand(asked: Asked) -> Demand:
         recorded=jobs,
         named=asked.format,
         processors_as=asked.processors_as,
-        since=_moment(datetime.fromisoformat(asked.since)) if asked.since else None,
-        until=_moment(datetime.fromisoformat(asked.until)) if asked.until else None,
+        since=instant_of(datetime.fromisoformat(asked.since)) if asked.since else None,
+        until=instant_of(datetime.fromisoformat(asked.until)) if asked.until else None,
         scale=_scale(asked.scale),
         seed=asked.seed,
         order=Order(asked.order),
@@ -190,8 +189,3 @@ def _said(asked: Asked) -> Mapping[str, str]:
     plain = Asked()
     names = ("since", "until", "scale", "order", "progress", "checkpoint_interval_s", "release_after_s")
     return {name: str(value) for name in names if (value := getattr(asked, name)) != getattr(plain, name)}
-
-
-def _moment(at: datetime) -> Instant:
-    found = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return Instant(int(found.replace(microsecond=0).timestamp()) * SECOND + found.microsecond)

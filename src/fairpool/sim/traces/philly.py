@@ -7,16 +7,16 @@ for the hour that the clocks went back. A virtual cluster is a team.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
 from fairpool.core.amounts import GPU, WHOLE
-from fairpool.core.ids import SECOND, Instant, seconds
+from fairpool.core.ids import SECOND, Instant
 from fairpool.core.policies import Subject, SubjectKind
 from fairpool.core.requests import Demand
 from fairpool.sim.jobs import Job
-from fairpool.sim.traces.reading import Row, opened, table
+from fairpool.sim.traces.reading import Row, instant_of, opened, table
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 GPUS_OF_A_NODE = 8
@@ -44,7 +44,7 @@ def _job(number: int, row: Row, gpus: int) -> Job:
 def _moment(row: Row) -> Instant:
     said = row.text("timestamp")
     try:
-        return Instant(seconds(int(datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp())))
+        return instant_of(datetime.fromisoformat(said))
     except ValueError:
         row.wrong("timestamp", f"{said!r} is no date and time")
 

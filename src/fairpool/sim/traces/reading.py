@@ -7,10 +7,12 @@ import gzip
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, NoReturn
 
 from fairpool.core.errors import InvalidInput
+from fairpool.core.ids import SECOND, Instant
 
 
 class TraceFault(Exception):
@@ -46,6 +48,12 @@ def _told(error: OSError | EOFError) -> str:
         return "is not a whole gzip file"
     assert isinstance(error, OSError)
     return f"cannot be read: {error.strerror or error}"
+
+
+def instant_of(at: datetime) -> Instant:
+    """The moment, to the microsecond; of UTC where it names no zone. A float of seconds would round."""
+    known = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return Instant(int(known.replace(microsecond=0).timestamp()) * SECOND + known.microsecond)
 
 
 @dataclass(frozen=True, slots=True)

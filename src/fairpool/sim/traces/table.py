@@ -9,17 +9,17 @@ or any other as ``demand.KEY``) or follows from ``profile``. Besides: ``name``, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
 from fairpool.core.amounts import GPU, MCPU, MEMORY_MB, vector
 from fairpool.core.errors import InvalidInput
-from fairpool.core.ids import SECOND, Instant, seconds
+from fairpool.core.ids import Instant, seconds
 from fairpool.core.policies import Subject
 from fairpool.core.requests import Demand
 from fairpool.sim.jobs import Job
-from fairpool.sim.traces.reading import Row, TraceFault, opened, table
+from fairpool.sim.traces.reading import Row, TraceFault, instant_of, opened, table
 
 NEEDED = ("submitted_at", "run_s", "subject")
 KEYS = (GPU, MCPU, MEMORY_MB)
@@ -83,8 +83,7 @@ def _moment(row: Row) -> Instant:
         found = datetime.fromisoformat(said)
     except ValueError:
         row.wrong("submitted_at", f"{said!r} is neither a date and time nor seconds")
-    moment = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-    return Instant(int(moment.replace(microsecond=0).timestamp()) * SECOND + moment.microsecond)
+    return instant_of(found)
 
 
 def _seconds(row: Row, field: str) -> int:

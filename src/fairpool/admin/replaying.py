@@ -1,4 +1,4 @@
-"""``fairpool simulate``: a trace or recorded demand under given rules, without any server."""
+"""Replays for `simulation`: a trace or recorded demand under one or two sets of rules, without any server."""
 
 from __future__ import annotations
 
