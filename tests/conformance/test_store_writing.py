@@ -72,6 +72,7 @@ def test_every_declared_object_comes_back_as_it_was_put(on: Trial) -> None:
     objects: list[AnyDeclared] = [
         replace(pool(), note={"description": "for all", "tags": ["a", 1, None, True, 0.5]}),
         labelled,
+        changed(pool("tidy"), placement=Placement.DEFRAGMENT),
         forbidding,
         policy(BLUE, profiles=()),
         profile(),

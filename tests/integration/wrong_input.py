@@ -251,7 +251,7 @@ TYPES_AND_WORDS: list[Row] = [
     ("lease of weeks", "POST /requests", ask(lease_s=10**6), INVALID, "lease_s", "at most 86400"),
     ("renewal of nothing", "POST /requests/{request}/renew", {"lease_s": 0}, INVALID, "lease_s", "1 or more"),
     ("ordering", "POST /pools", pool(ordering="random"), INVALID, "ordering", "'fair' or 'fifo'"),
-    ("placement", "PATCH /pools/gpus", {"placement": "best"}, INVALID, "placement", "'pack' or 'spread'"),
+    ("placement", "PATCH /pools/gpus", {"placement": "best"}, INVALID, "placement", "'pack', 'spread' or 'defragment'"),
     ("state of a node", "POST /pools", node(state="broken"), INVALID, "nodes.0.state", "'cordoned'"),
     ("kind of a component", "POST /components", {"name": "c", "kind": "thing"}, INVALID, "kind", "'orchestrator'"),
     ("status of a run", "PATCH /runs/{run}", {"status": "done"}, INVALID, "status", "'completed'"),

@@ -12,7 +12,7 @@ from fairpool.core.requests import Allocation, Request
 
 
 class Account:
-    """One policy's usage, in both books (see placement.py), and its allocations in their precedence.
+    """One policy's usage, in both books (see node_books.py), and its allocations in their precedence.
 
     used: all that runs, every key; what limits are about. metered: of that, the keys that the pool meters where it
     runs; what reservations are about. firm: of the metered, what is not preemptible. With one pool, used and metered

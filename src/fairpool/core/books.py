@@ -1,4 +1,4 @@
-"""Both books of one pool: free amounts, nodes, and per policy what it uses (placement.py says what the books are)."""
+"""Both books of one pool: free amounts, nodes, and per policy what it uses (node_books.py says what the books are)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import replace
 from fairpool.core.accounts import Account, PolicyBooks
 from fairpool.core.amounts import of, total
 from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
-from fairpool.core.placement import NodeBooks, PoolNodes
+from fairpool.core.node_books import NodeBooks
+from fairpool.core.placement import PoolNodes
 from fairpool.core.plan import Claim
 from fairpool.core.policies import Policy, Subject, SubjectKind
-from fairpool.core.pools import Node, NodeState, Placement, Pool, device_count, healthy_capacity, nominal_capacity
+from fairpool.core.pools import Node, NodeState, Pool, device_count, healthy_capacity, nominal_capacity
 from fairpool.core.requests import Allocation, Demand, PartPlacement, Request
 
 RETIRED_PRIORITY = 1 << 62  # above every priority that a policy can have: only a reservation can call it in
@@ -132,6 +133,7 @@ class PoolBooks:
         request, leaving = allocation.request, allocation.eviction is not None
         self.shift(allocation.policy, request, allocation.parts, 1, 0 if leaving else 1)
         self.policies[allocation.policy].add(allocation)
+        self.nodes.expect(request.demand.parts, 1)
         self.allocations[request.id] = allocation
         self.leaving += leaving
         if request.max_runtime_s is not None:
@@ -143,6 +145,7 @@ class PoolBooks:
         request, leaving = allocation.request, allocation.eviction is not None
         self.shift(allocation.policy, request, allocation.parts, -1, 0 if leaving else -1)
         self.policies[allocation.policy].remove(allocation)
+        self.nodes.expect(request.demand.parts, -1)
         del self.allocations[request.id]
         self.leaving -= leaving
         self.ends.pop(request.id, None)
@@ -221,9 +224,8 @@ def retired_policy(policy: PolicyId, pool: Pool, old: Policy | None) -> Policy:
 
 
 def _nodes_of(pool: Pool) -> PoolNodes:
-    spread = pool.placement is Placement.SPREAD
     if pool.nodes:
         ordered: list[Node] = sorted(pool.nodes, key=lambda node: node.name)
-        return PoolNodes([NodeBooks.of_node(n, i) for i, n in enumerate(ordered)], flat=False, spread=spread)
+        return PoolNodes([NodeBooks.of_node(n, i) for i, n in enumerate(ordered)], flat=False, placement=pool.placement)
     bucket = NodeBooks("", 0, (), device_count(pool.capacity), ready=True)
-    return PoolNodes([bucket], flat=True, spread=spread)
+    return PoolNodes([bucket], flat=True, placement=pool.placement)

@@ -15,7 +15,7 @@ from fairpool.core.amounts import GPU, WHOLE, Amounts, get, of
 from fairpool.core.books import PoolBooks
 from fairpool.core.feasibility import amounts_fit_after
 from fairpool.core.ids import SECOND, Instant
-from fairpool.core.placement import NodeBooks
+from fairpool.core.node_books import NodeBooks
 from fairpool.core.requests import Demand, PartPlacement, Request
 
 Room = tuple[Demand, tuple[PartPlacement, ...]]

@@ -1,9 +1,6 @@
-"""Where things lie: nodes with their GPU devices (devices.py), and how a demand is placed on them (S7, S8).
+"""Where things lie: how a demand is placed on the nodes of a pool (S7, S8); `node_books.py` says what the books are.
 
-Every quantity is kept in two books. `now` is what is in use at this moment. `after` is what will be in use once every
-eviction under way has ended and whoever it is for has moved in. Something may start only where both books have room:
-that is what keeps freed capacity, nodes and devices for the request that caused an eviction (S31). Evictions are
-chosen on the `after` book alone, so they reckon with what is kept.
+`place` looks for room in both books, which is where something may start; `place_after` in the `after` book alone.
 """
 
 from __future__ import annotations
@@ -12,74 +9,21 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get
-from fairpool.core.devices import Chosen, Devices
-from fairpool.core.pools import Node, NodeState, device_count
+from fairpool.core.fragmentation import Defragmentation
+from fairpool.core.node_books import NodeBooks
+from fairpool.core.pools import Placement
 from fairpool.core.requests import PartPlacement
-
-
-class NodeBooks:
-    """Both books of one node. A pool without nodes has one of these, named "", that tracks only its devices."""
-
-    __slots__ = ("devices", "free_after", "free_now", "index", "name", "ready")
-
-    def __init__(self, name: str, index: int, capacity: Amounts, device_total: int, *, ready: bool) -> None:
-        self.name = name
-        self.index = index
-        self.ready = ready
-        self.free_now = dict(capacity)
-        self.free_after = dict(capacity)
-        self.devices = Devices(device_total)
-
-    @classmethod
-    def of_node(cls, node: Node, index: int) -> NodeBooks:
-        """The empty books of `node`."""
-        ready = node.state is NodeState.READY
-        return cls(node.name, index, node.capacity, device_count(node.capacity), ready=ready)
-
-    def shift(self, part: Amounts, devices: Chosen, now: int, after: int) -> None:
-        """Add (+1) or remove (-1) a part in each book (0: leave that book alone)."""
-        free_now, free_after = self.free_now, self.free_after
-        if free_now:
-            for key, value in part:
-                if key in free_now:
-                    free_now[key] -= value * now
-                    free_after[key] -= value * after
-        if devices:
-            self.devices.shift(devices, now, after)
-
-    def fits(self, part: Amounts) -> bool:
-        """Whether the part's keys other than GPUs fit this node in both books."""
-        for key, value in part:
-            if key != GPU and key in self.free_now and (value > self.free_now[key] or value > self.free_after[key]):
-                return False
-        return True
-
-    def fits_after(self, part: Amounts) -> bool:
-        """Whether the part, devices included, fits this node in the `after` book."""
-        for key, value in part:
-            if key == GPU:
-                if not self.devices.fits_after(value):
-                    return False
-            elif key in self.free_after and value > self.free_after[key]:
-                return False
-        return True
-
-    def takes_after(self, part: Amounts, devices: Chosen) -> bool:
-        """Whether the part fits on exactly these devices in the `after` book."""
-        if any(key in self.free_after and value > self.free_after[key] for key, value in part):
-            return False
-        return self.devices.takes_after(devices)
 
 
 class PoolNodes:
     """The nodes of one pool, indexed by how many whole devices each has free, so that placing costs no scan."""
 
-    __slots__ = ("_by_free", "_sharing", "by_name", "flat", "keys", "nodes", "spread")
+    __slots__ = ("_by_free", "_defragmentation", "_sharing", "by_name", "flat", "keys", "nodes", "spread")
 
-    def __init__(self, nodes: Sequence[NodeBooks], *, flat: bool, spread: bool) -> None:
+    def __init__(self, nodes: Sequence[NodeBooks], *, flat: bool, placement: Placement) -> None:
         self.nodes = nodes
         self.flat = flat
-        self.spread = spread
+        self.spread = placement is Placement.SPREAD
         self.by_name = {node.name: node for node in nodes}
         self.keys = frozenset(key for node in nodes for key in node.free_now) if not flat else frozenset({GPU})
         self._by_free: dict[int, dict[int, NodeBooks]] = {}
@@ -87,12 +31,21 @@ class PoolNodes:
         for node in nodes:
             if node.ready:
                 self._by_free.setdefault(node.devices.free, {})[node.index] = node
+        asked = placement is Placement.DEFRAGMENT and not flat
+        self._defragmentation = Defragmentation(nodes, self.keys) if asked else None
+
+    def expect(self, parts: Sequence[Amounts], sign: int) -> None:
+        """One more (+1) or less (-1) demand of these parts runs or waits here."""
+        if self._defragmentation is not None:
+            self._defragmentation.expect(parts, sign)
 
     def shift(self, place: PartPlacement, part: Amounts, now: int, after: int) -> NodeBooks | None:
         """Add or remove a part where it lies; None when its node is gone from the pool."""
         node = self.by_name.get(place.node)
         if node is None:
             return None
+        if self._defragmentation is not None:
+            self._defragmentation.changed(node)
         if not place.devices:
             node.shift(part, (), now, after)
             return node
@@ -162,6 +115,8 @@ class PoolNodes:
         gpus = get(part, GPU)
         if self.flat:
             return self._place_flat(gpus)
+        if self._defragmentation is not None:
+            return self._defragmentation.place(part)
         node = self._fraction_node(part, gpus) if 0 < gpus < WHOLE else None
         node = node or self._emptying_node(part, -(-gpus // WHOLE))
         if node is None:

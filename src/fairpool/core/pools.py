@@ -36,10 +36,12 @@ class Ordering(StrEnum):
 
 
 class Placement(StrEnum):
-    """Which fitting node a part takes: the fullest (`pack`) or the emptiest (`spread`) (S8)."""
+    """Which fitting node a part takes: the fullest (`pack`), the emptiest (`spread`), or the one where it spoils least
+    for the kinds of demand that run and wait in the pool (`defragment`) (S8)."""
 
     PACK = "pack"
     SPREAD = "spread"
+    DEFRAGMENT = "defragment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from fairpool.core.books import PoolBooks
 from fairpool.core.errors import UnknownObject
 from fairpool.core.ids import PolicyId, PoolId, RequestId
 from fairpool.core.journal import Journal
@@ -17,8 +18,9 @@ class Queue:
     """Every queued request is in exactly one place: its class, aside as hopeless or ungoverned, or among the claimants
     (out of its class, so that the class's next member can head it)."""
 
-    def __init__(self, routes: Routes, journal: Journal) -> None:
+    def __init__(self, routes: Routes, books: Mapping[PoolId, PoolBooks], journal: Journal) -> None:
         self._routes = routes
+        self._books = books
         self._journal = journal
         self._home: dict[RequestId, RequestClass | None] = {}
         self._classes: dict[ClassKey, RequestClass] = {}
@@ -92,6 +94,8 @@ class Queue:
         else:
             self.hopeless[request.id] = request
         self._home[request.id] = home
+        if home is not None:
+            self._count(home, 1)
         if self._journal.active:
             self._journal.record(lambda: self._take_back(request.id, home if is_new else None))
         return home
@@ -103,7 +107,7 @@ class Queue:
         request = self._take_out(request_id)
         if self._journal.active:
             self._journal.record(lambda: self._put_back(request, home, hopeless))
-        elif home is not None and not home.members:
+        elif home is not None and not home.waiting:
             self._forget(home)
         return request
 
@@ -126,11 +130,9 @@ class Queue:
 
     def unset_claimant(self, request_id: RequestId) -> Request:
         """Move a claimant back into its class."""
-        old = self._home[request_id]
-        assert old is not None
+        home = self._home[request_id]
+        assert home is not None
         request = self.claimants.pop(request_id)
-        home = self._home[request_id] = self._class(old.key)
-        home.origins[Origin.of(request)] = None  # the class may be a new one: its last member may have left meanwhile
         home.add(request)
         if self._journal.active:
             self._journal.record(lambda: self._swap_out(request, home))
@@ -150,6 +152,7 @@ class Queue:
     def _take_out(self, request_id: RequestId) -> Request:
         home = self._home.pop(request_id)
         if home is not None:
+            self._count(home, -1)
             return home.members.pop(request_id)
         aside = self.hopeless if request_id in self.hopeless else self.ungoverned
         return aside.pop(request_id)
@@ -163,6 +166,7 @@ class Queue:
         # The class still has the request's entry, or gets it back when `head` is undone.
         self._home[request.id] = home
         if home is not None:
+            self._count(home, 1)
             home.members[request.id] = request
         else:
             (self.hopeless if hopeless else self.ungoverned)[request.id] = request
@@ -175,14 +179,28 @@ class Queue:
         del home.members[request.id]
         self.claimants[request.id] = request
 
+    def _count(self, home: RequestClass, sign: int) -> None:
+        """One more or less waits in a class. Pools hear of the first and the last: what is typical there may change."""
+        home.waiting += sign
+        if home.waiting == 0 or (sign > 0 and home.waiting == 1):
+            for pool in home.pools:
+                if pool in self._books:
+                    self._books[pool].nodes.expect(home.demand.parts, sign)
+
+    def expect_in(self, pool: PoolId) -> None:
+        """Tell a pool whose books are new of all that wait there."""
+        for home in self._classes.values():
+            if home.waiting and pool in home.pools:
+                self._books[pool].nodes.expect(home.demand.parts, 1)
+
     def _class(self, key: ClassKey) -> RequestClass:
         home = self._classes.get(key)
         if home is None:
             home = self._classes[key] = RequestClass(key)
             for policy, pool in key.candidates:
                 self._waiting.setdefault(pool, {}).setdefault(policy, {})[home] = None
-            if len(key.candidates) > 1 and len(pools := _pools(key)) > 1:
-                self._preferences.setdefault(pools, {})[home] = None
+            if len(home.pools) > 1:
+                self._preferences.setdefault(home.pools, {})[home] = None
         return home
 
     def _forget(self, home: RequestClass) -> None:
@@ -195,9 +213,5 @@ class Queue:
                     del waiting[policy]
                 if not waiting:
                     del self._waiting[pool]
-            if len(home.key.candidates) > 1 and len(pools := _pools(home.key)) > 1:
-                del self._preferences[pools][home]
-
-
-def _pools(key: ClassKey) -> tuple[PoolId, ...]:
-    return tuple(dict.fromkeys(candidate.pool for candidate in key.candidates))
+            if len(home.pools) > 1:
+                del self._preferences[home.pools][home]

@@ -129,6 +129,7 @@ def _set_pool(world: Ruled, pool: Pool) -> None:
         books.retire(retired.policy.id, retired.policy)
     for allocation in sorted(old.allocations.values(), key=lambda held: held.sequence) if old else []:
         books.enter(allocation)
+    world.queue.expect_in(pool.id)
     world.touched.add(pool.id)
 
 

@@ -67,14 +67,20 @@ def runtime_magnitude(request: Request) -> int:
 
 
 class RequestClass:
-    """The waiting members of one class, in order. Taking one out costs nothing; it leaves its entry to be skipped."""
+    """The waiting members of one class, in order. Taking one out costs nothing; it leaves its entry to be skipped.
 
-    __slots__ = ("_entries", "_mixed", "demand", "key", "members", "origins", "preemptible")
+    waiting: how many wait, those included for whom evictions are under way, who are no members. pools: where they may
+    go, the most preferred first.
+    """
+
+    __slots__ = ("_entries", "_mixed", "demand", "key", "members", "origins", "pools", "preemptible", "waiting")
 
     def __init__(self, key: ClassKey) -> None:
         self.key = key
         self.demand = key.demand
         self.preemptible = key.preemptible
+        self.pools = tuple(dict.fromkeys(candidate.pool for candidate in key.candidates))
+        self.waiting = 0
         self.members: dict[RequestId, Request] = {}
         self.origins: dict[Origin, None] = {}
         self._entries: list[Place] = []

@@ -62,7 +62,7 @@ class World:
         self.journal = Journal()
         self.books: dict[PoolId, PoolBooks] = {}
         self.routes = Routes(self.books)
-        self.queue = Queue(self.routes, self.journal)
+        self.queue = Queue(self.routes, self.books, self.journal)
         self.moments = Moments(self.journal)
         self.sequence = 0
         self.touched: set[PoolId] = set()  # pools in which something changed since the last decision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Integer,
@@ -11,6 +12,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     String,
     Text,
+    false,
 )
 
 metadata = MetaData()
@@ -56,6 +58,11 @@ def added_text_column(name: str) -> Column[str]:
 def added_number_column(name: str) -> Column[int]:
     """A whole number that came with a later schema; 0 in rows that code of the schema before wrote."""
     return Column(name, BigInteger, nullable=False, server_default="0")
+
+
+def added_flag_column(name: str) -> Column[bool]:
+    """A flag that came with a later schema: not set where older code leaves it out."""
+    return Column(name, Boolean(create_constraint=False), nullable=False, server_default=false())
 
 
 def declared_columns() -> list[Column[str] | Column[int]]:

@@ -58,7 +58,8 @@ def _pool_values(pool: Pool) -> Values:
         "state": pool.state.value,
         "ordering": pool.ordering.value,
         "backfill": pool.backfill,
-        "placement": pool.placement.value,
+        "placement": (Placement.PACK if pool.placement is Placement.DEFRAGMENT else pool.placement).value,
+        "defragments": pool.placement is Placement.DEFRAGMENT,
         "max_bypass_s": pool.max_bypass_s,
         "components": codec.dump(sorted(pool.components)) if pool.components else None,
     }
@@ -144,7 +145,7 @@ def pools_of(
                 state=PoolState(row.state),
                 ordering=Ordering(row.ordering),
                 backfill=bool(row.backfill),
-                placement=Placement(row.placement),
+                placement=Placement.DEFRAGMENT if row.defragments else Placement(row.placement),
                 max_bypass_s=row.max_bypass_s,
                 components=frozenset(json.loads(row.components)) if row.components else frozenset(),
             ),

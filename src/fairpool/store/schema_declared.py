@@ -15,6 +15,7 @@ from sqlalchemy import (
 )
 
 from fairpool.store.columns import (
+    added_flag_column,
     added_text_column,
     check,
     declared_columns,
@@ -65,6 +66,7 @@ pools = Table(
     check("pools_state", "state IN ('active', 'draining')"),
     check("pools_ordering", "ordering IN ('fair', 'fifo')"),
     check("pools_placement", "placement IN ('pack', 'spread')"),
+    added_flag_column("defragments"),  # then `placement` says `pack`, which is what code of schema 0001 knows
 )
 
 pool_nodes = Table(

@@ -37,7 +37,7 @@ class PoolCreate(Body):
     nodes: list[NodeSpec] = Field(default_factory=list)
     ordering: Literal["fair", "fifo"] = "fair"
     backfill: Flag = True
-    placement: Literal["pack", "spread"] = "pack"
+    placement: Literal["pack", "spread", "defragment"] = "pack"
     max_bypass_s: Seconds = 600
     components: list[str] = Field(default_factory=list)
     description: Prose = ""
@@ -56,7 +56,7 @@ class PoolUpdate(Body):
     nodes: list[NodeSpec] | None = None
     ordering: Literal["fair", "fifo"] | None = None
     backfill: Flag | None = None
-    placement: Literal["pack", "spread"] | None = None
+    placement: Literal["pack", "spread", "defragment"] | None = None
     max_bypass_s: Seconds | None = None
     components: list[str] | None = None
     description: Prose | None = None

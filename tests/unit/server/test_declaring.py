@@ -300,7 +300,9 @@ some_pools = st.builds(
     lambda name, capacity, settings: {"kind": "pool", "name": name, "capacity": capacity, **settings},
     names,
     amounts,
-    st.fixed_dictionaries({}, optional={"placement": st.sampled_from(["pack", "spread"]), "backfill": st.booleans()}),
+    st.fixed_dictionaries(
+        {}, optional={"placement": st.sampled_from(["pack", "spread", "defragment"]), "backfill": st.booleans()}
+    ),
 )
 some_policies = st.builds(
     lambda pool, subject, settings: {"kind": "policy", "pool": pool, "subject": f"team:{subject}", **settings},

@@ -32,6 +32,8 @@ COLUMNS = (
     Column("ID", lambda pool: pool.id, wide=True),
 )
 
+PLACEMENT = click.Choice(("pack", "spread", "defragment"))
+
 
 @click.group(cls=NounGroup)
 def pool() -> None:
@@ -43,7 +45,7 @@ def pool() -> None:
 @click.option("--capacity", metavar="KEY=AMOUNT,…", help="Units per key, such as gpu=8; or JSON, or YAML.")
 @click.option("--nodes", metavar="JSON|YAML", help='Machines: \'{"n1": {"gpu": 8}, "n2": {"gpu": 8}}\'.')
 @click.option("--ordering", type=click.Choice(("fair", "fifo")), help="How equals are served (fair).")
-@click.option("--placement", type=click.Choice(("pack", "spread")), help="Which node is taken first (pack).")
+@click.option("--placement", type=PLACEMENT, help="Which node is taken first (pack).")
 @click.option("--backfill/--no-backfill", default=None, help="May smaller work start before blocked work (yes)?")
 @click.option("--max-bypass", "max_bypass_s", type=int, metavar="S", help="How long blocked work is overtaken (600).")
 @click.option("--component", "components", multiple=True, help="Only requests that run on this one; repeatable.")
@@ -127,7 +129,7 @@ def describe(client: Client, pool: str, at: str | None, style: Style) -> None:
 @click.option("--capacity", metavar="KEY=AMOUNT,…", help="Keys that change; 0 removes a key.")
 @click.option("--nodes", metavar="JSON|YAML", help="The whole new list of machines.")
 @click.option("--ordering", type=click.Choice(("fair", "fifo")), help="How equals are served.")
-@click.option("--placement", type=click.Choice(("pack", "spread")), help="Which node is taken first.")
+@click.option("--placement", type=PLACEMENT, help="Which node is taken first.")
 @click.option("--backfill/--no-backfill", default=None, help="May smaller work start before blocked work?")
 @click.option("--max-bypass", "max_bypass_s", type=int, metavar="S", help="How long blocked work is overtaken.")
 @click.option(

@@ -25,6 +25,7 @@ def upgrade() -> None:
     op.add_column("history", sa.Column("source", _WORD, nullable=False, server_default=""))
     for name in ("created_by", "subjects"):
         op.add_column("runs", sa.Column(name, _WORD, nullable=False, server_default=""))
+    op.add_column("pools", sa.Column("defragments", sa.Boolean(), nullable=False, server_default=sa.false()))
     rules = sa.text("kind NOT IN ('request', 'run', 'step')")
     op.create_index("ix_history_rules", "history", ["seq"], sqlite_where=rules, postgresql_where=rules)
     _policy_pools()
