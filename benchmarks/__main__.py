@@ -7,7 +7,19 @@ import os
 import platform
 import sys
 
-SUITES = ("core", "simulator", "peers", "estimates", "store", "scrape", "server", "abuse", "postgres", "servers")
+SUITES = (
+    "core",
+    "openb",
+    "simulator",
+    "peers",
+    "estimates",
+    "store",
+    "scrape",
+    "server",
+    "abuse",
+    "postgres",
+    "servers",
+)
 
 
 def main(names: list[str]) -> int:

@@ -8,11 +8,9 @@ while tasks arrive. Every task goes through the decisions as in a server: submit
 
 from __future__ import annotations
 
-import csv
-import gzip
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,7 +18,7 @@ from random import Random
 from benchmarks.figures import Figure, at_least, at_most, steady
 from benchmarks.openb_published import CURVES, PERCENTAGES
 from fairpool.core import events as ev
-from fairpool.core.amounts import GPU, MCPU, MEMORY_MB, WHOLE, Amounts, get, of
+from fairpool.core.amounts import GPU, WHOLE, Amounts, get
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.node_books import NodeBooks
 from fairpool.core.placement import PoolNodes
@@ -29,12 +27,14 @@ from fairpool.core.policies import Policy, Subject
 from fairpool.core.pools import Node, Placement, Pool
 from fairpool.core.requests import Demand, PartPlacement, Request, Status
 from fairpool.core.world import World
+from fairpool.sim.traces import openb
 
 TRACE = Path(__file__).resolve().parents[2] / "shared" / "traces" / "openb"
 """Beside the checkout; `shared/traces/README.md` there says where it is from."""
 
 SEEDS = range(42, 52)
 LOAD_PERCENT = 130
+TRIES = 20
 WITHIN_POINTS = 1.0
 TASKS_PER_S = 5_000
 PUBLISHED = {"random": "random", "pack": "best-fit", "defragment": "FGD"}
@@ -55,7 +55,7 @@ def run() -> Iterator[Figure]:
     if not TRACE.is_dir():
         print("  (no traces in ../shared: left out)")
         return
-    nodes = read_nodes(TRACE / "openb_node_list_gpu_node.csv")
+    nodes = tuple(openb.read_nodes(TRACE / "openb_node_list_gpu_node.csv"))
     for mix, published in CURVES.items():
         tasks = read_tasks(TRACE / f"openb_pod_list_{mix}.csv.gz")
         for placement, theirs in PUBLISHED.items():
@@ -75,29 +75,11 @@ def run() -> Iterator[Figure]:
                 yield at_least("… tasks placed per second", rate, "per s", TASKS_PER_S)
 
 
-def read_nodes(path: Path) -> tuple[Node, ...]:
-    """The nodes."""
-    with path.open(newline="") as file:
-        return tuple(
-            Node(
-                name=row["sn"],
-                capacity=_amounts(int(row["gpu"]) * WHOLE, row),
-                gpu_type=row["model"],
-            )
-            for row in csv.DictReader(file)
-        )
-
-
 def read_tasks(path: Path) -> list[Demand]:
     """What the tasks ask for. None of the two mixes says which models a task may run on."""
-    with gzip.open(path, "rt", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert not any(row["gpu_spec"] for row in rows)
-    return [Demand.of(_amounts(int(row["num_gpu"]) * int(row["gpu_milli"]), row)) for row in rows]
-
-
-def _amounts(gpus: int, row: dict[str, str]) -> Amounts:
-    return of({GPU: gpus, MCPU: int(row["cpu_milli"]) * WHOLE, MEMORY_MB: int(row["memory_mib"]) * WHOLE})
+    jobs = openb.read(path)
+    assert not any(job.profile for job in jobs)
+    return [job.demand for job in jobs if job.demand is not None]
 
 
 def arrivals(nodes: tuple[Node, ...], tasks: list[Demand], rng: Random) -> list[Demand]:
@@ -153,7 +135,7 @@ class AtRandom(PoolNodes):
 
     __slots__ = ("_rng",)
 
-    def __init__(self, nodes: tuple[NodeBooks, ...], rng: Random) -> None:
+    def __init__(self, nodes: Sequence[NodeBooks], rng: Random) -> None:
         super().__init__(nodes, flat=False, placement=Placement.PACK)
         self._rng = rng
 
@@ -161,15 +143,22 @@ class AtRandom(PoolNodes):
         """Where the one part can lie."""
         (part,) = parts
         gpus = get(part, GPU)
-        fitting = [node for node in self.nodes if node.fits(part) and _devices(node, gpus)]
-        if not fitting:
+        node = self._drawn(part, gpus)
+        if node is None:
             return None
-        node = self._rng.choice(fitting)
         if not gpus:
             return (PartPlacement(node.name),)
         if gpus >= WHOLE:
             return (PartPlacement(node.name, node.choose_devices(gpus)),)
         return (PartPlacement(node.name, ((self._rng.choice(_devices(node, gpus)), gpus),)),)
+
+    def _drawn(self, part: Amounts, gpus: int) -> NodeBooks | None:
+        """One of the fitting nodes; a few tries before all of them are looked for."""
+        for node in self._rng.choices(self.nodes, k=TRIES):
+            if node.fits(part) and _devices(node, gpus):
+                return node
+        fitting = [node for node in self.nodes if node.fits(part) and _devices(node, gpus)]
+        return self._rng.choice(fitting) if fitting else None
 
 
 def _devices(node: NodeBooks, gpus: int) -> list[int]:
