@@ -123,30 +123,37 @@ class Defragmentation:
     def _settle(self) -> None:
         """Take notice of what has changed."""
         if self._typical.settle():
-            self._by_room.clear()
-            self._worthless.clear()
-            self._looks.clear()
-            self._changed.update(range(len(self._nodes)))
-        kinds: dict[Rest, int] = {}
+            self._look_again()
         for index in self._changed:
             if index in self._looks:
                 self._leave(*self._looks.pop(index))
             node = self._nodes[index]
             if node.ready:
                 rest = self._rest_of(node)
-                if rest not in kinds:
-                    kinds[rest] = self._typical.finding_room(rest)
                 shared = tuple(sorted(WHOLE - fuller for fuller in node.shared.values()))
-                look = (_Devices(node.free_devices, shared), kinds[rest])
-                self._looks[index] = (look, (rest, index))
+                look = (_Devices(node.free_devices, shared), self._typical.finding_room(rest))
                 self._join(look, (rest, index))
         self._changed.clear()
+
+    def _look_again(self) -> None:
+        """With other kinds all nodes look different."""
+        before = list(self._looks.values())
+        self._by_room.clear()
+        self._worthless.clear()
+        self._looks.clear()
+        finding_room: dict[Rest, int] = {}
+        for (devices, _), standing in before:
+            rest = standing[0]
+            if rest not in finding_room:
+                finding_room[rest] = self._typical.finding_room(rest)
+            self._join((devices, finding_room[rest]), standing)
 
     def _rest_of(self, node: NodeBooks) -> Rest:
         now, after = node.free_now, node.free_after
         return tuple([min(now.get(key, _UNMETERED), after.get(key, _UNMETERED)) for key in self._keys])
 
     def _join(self, look: _Look, standing: _Standing) -> None:
+        self._looks[standing[1]] = (look, standing)
         looks = self._by_room.setdefault(look[0].room, {})
         alike = looks.get(look)
         if alike is None:
