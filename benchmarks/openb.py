@@ -149,7 +149,7 @@ class AtRandom(PoolNodes):
         if not gpus:
             return (PartPlacement(node.name),)
         if gpus >= WHOLE:
-            return (PartPlacement(node.name, node.choose_devices(gpus)),)
+            return (PartPlacement(node.name, node.devices.choose(gpus)),)
         return (PartPlacement(node.name, ((self._rng.choice(_devices(node, gpus)), gpus),)),)
 
     def _drawn(self, part: Amounts, gpus: int) -> NodeBooks | None:
@@ -164,6 +164,7 @@ class AtRandom(PoolNodes):
 def _devices(node: NodeBooks, gpus: int) -> list[int]:
     """The devices that a fraction fits; otherwise something where there are devices enough."""
     if not gpus or gpus >= WHOLE:
-        return [0] if gpus <= node.free_devices * WHOLE else []
-    untouched = [device for device in range(node.device_total) if device not in node.devices]
-    return [*untouched, *(device for device, fuller in node.shared.items() if WHOLE - fuller >= gpus)]
+        return [0] if gpus <= node.devices.free * WHOLE else []
+    used = node.devices.in_use()
+    untouched = [device for device in range(node.devices.total) if device not in used]
+    return [*untouched, *(device for device, fuller in node.devices.shared.items() if WHOLE - fuller >= gpus)]

@@ -130,8 +130,8 @@ class Defragmentation:
             node = self._nodes[index]
             if node.ready:
                 rest = self._rest_of(node)
-                shared = tuple(sorted(WHOLE - fuller for fuller in node.shared.values()))
-                look = (_Devices(node.free_devices, shared), self._typical.finding_room(rest))
+                shared = tuple(sorted(WHOLE - fuller for fuller in node.devices.shared.values()))
+                look = (_Devices(node.devices.free, shared), self._typical.finding_room(rest))
                 self._join(look, (rest, index))
         self._changed.clear()
 
@@ -209,7 +209,7 @@ def _fits(rest: Rest, asked: Rest) -> bool:
 def _devices_of(node: NodeBooks, gpus: int, left: int) -> tuple[tuple[int, int], ...]:
     """Which devices, and how much of each; a fraction on the lowest of which that much is left."""
     if not 0 < gpus < WHOLE:
-        return node.choose_devices(gpus) if gpus else ()
+        return node.devices.choose(gpus) if gpus else ()
     if left == WHOLE:
-        return tuple((device, gpus) for device, _ in node.choose_devices(WHOLE))
-    return ((min(device for device, fuller in node.shared.items() if WHOLE - fuller == left), gpus),)
+        return tuple((device, gpus) for device, _ in node.devices.choose(WHOLE))
+    return ((min(device for device, fuller in node.devices.shared.items() if WHOLE - fuller == left), gpus),)
