@@ -1,4 +1,4 @@
-"""The GPU devices of one node in both books (placement.py says what these are): which are free, shared, or given out.
+"""The GPU devices of one node in both books (node_books.py says what these are): which are free, shared, or given out.
 
 Sets of devices are whole numbers, one bit a device, so that asking for the lowest free ones, giving some out and
 counting the rest cost the same for eight devices and for eight hundred.
