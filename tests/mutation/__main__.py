@@ -1,6 +1,6 @@
 """`make mutation`: which changes of the core's code no test notices.
 
-python -m tests.mutation [MODULE…] [--share 0.1] [--seed 1] [--log FILE]
+python -m tests.mutation [MODULE…] [--share 0.1] [--seed 1] [--log FILE] [--again FILE]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ TESTS = ("tests/unit/core", "tests/scenarios", "tests/property")
 ELSEWHERE = (
     "tests/property/test_simulator_is_the_server.py",  # about the application
     "tests/property/test_invariants.py::test_the_hash_seed_changes_nothing",  # runs in processes of its own
+    "tests/unit/core/test_what_a_round_costs.py::test_ten_kinds_cost_eleven_looks_however_many_wait[20000]",  # as 1000
 )
 THOROUGHNESS = "0.1"
 """The properties of the core are tried in a tenth of the usual worlds: what a mutant does shows in few, or in none."""
@@ -36,8 +37,11 @@ def main() -> int:
 
     asked = _arguments(sorted(path.stem for path in CORE.glob("*.py") if path.stem != "__init__"))
     every = [mutant for module in asked.modules for mutant in mutants_of(CORE / f"{module}.py")]
-    dice = random.Random(asked.seed)
-    chosen = dice.sample(every, max(1, round(len(every) * asked.share)))
+    if asked.again is not None:
+        survived = {(each["module"], each["change"]) for each in _read(asked.again) if not each["by"]}
+        chosen = [mutant for mutant in every if (mutant.module, mutant.change) in survived]
+    else:
+        chosen = random.Random(asked.seed).sample(every, max(1, round(len(every) * asked.share)))
     print(f"{len(chosen)} of {len(every)} mutants in {len(asked.modules)} modules", file=sys.stderr)
     verdicts: list[Verdict] = []
 
@@ -50,7 +54,8 @@ def main() -> int:
     def _log(log: Path | None, mutant: Mutant, by: str) -> None:
         if log is not None:
             with log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"mutant": str(mutant), "by": by}) + "\n")
+                told = {"module": mutant.module, "line": mutant.lines.start, "change": mutant.change, "by": by}
+                file.write(json.dumps(told) + "\n")
 
     plugin = Mutating(chosen, told)
     skipped = [f"--deselect={name}" for name in ELSEWHERE]
@@ -69,12 +74,17 @@ def _arguments(modules: list[str]) -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="the share of mutants that is tried, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--log", type=Path, help="a file to which every verdict is added, as JSON lines")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="try those that survived, by such a file, instead")
     asked = parser.parse_args()
     unknown = sorted(set(asked.modules) - set(modules))
     if unknown:
         parser.error(f"no module {', '.join(unknown)}; there is {', '.join(modules)}")
     asked.modules = asked.modules or modules
     return asked
+
+
+def _read(log: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
 
 
 def _print(verdicts: list[Verdict]) -> None:

@@ -40,18 +40,23 @@ NEGATED_ALREADY = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """One change. number: its place among those of its module."""
+    """One change. number: its place among those of its module. lines: those of the code that is other."""
 
     module: str
     number: int
     function: str
-    line: int
+    lines: range
     was: str
     now: str
     code: CodeType
 
     def __str__(self) -> str:
-        return f"{self.module}.py:{self.line} {self.function}: {self.was} -> {self.now}"
+        return f"{self.module}.py:{self.lines.start} {self.change}"
+
+    @property
+    def change(self) -> str:
+        """What is changed, wherever it stands by now."""
+        return f"{self.function}: {self.was} -> {self.now}"
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
@@ -73,7 +78,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
                     module=path.stem,
                     number=number,
                     function=name,
-                    line=getattr(node, "lineno", function.lineno),
+                    lines=_lines(node),
                     was=_shown(node),
                     now=_shown(other),
                     code=code,
@@ -196,6 +201,18 @@ def _code_of(code: CodeType, name: str, function: FunctionNode) -> CodeType:
 
 def _first_line(function: FunctionNode) -> int:
     return min(function.lineno, *(each.lineno for each in function.decorator_list), function.lineno)
+
+
+def _lines(node: ast.AST) -> range:
+    """Of a condition with what hangs on it, those of the condition."""
+    first = last = node
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        first = last = node.test
+    if isinstance(node, ast.comprehension):
+        first, last = node.target, node.ifs[-1]
+    assert isinstance(first, ast.expr | ast.stmt)
+    assert isinstance(last, ast.expr | ast.stmt)
+    return range(first.lineno, (last.end_lineno or last.lineno) + 1)
 
 
 def _shown(node: ast.AST) -> str:

@@ -1,9 +1,12 @@
 """Running the tests against each mutant, in a child of a process that has everything loaded.
 
-The tests run once as they are, to see how long each takes and which functions of the core it comes by. Then each mutant
-gets a child of its own, in which the one function has the other code, and the tests that come by it run, the short ones
-first, until one fails. The limit is processor time, so that a busy machine kills no mutant.
+The tests run twice as they are, to see how long each takes and by which of the lines it comes that are to be changed.
+Then each mutant gets a child of its own, in which the one function has the other code, and the tests that come by the
+changed lines run, the short ones first, until one fails. The limit is processor time, so that a busy machine kills no
+mutant.
 """
+
+from __future__ import annotations
 
 import gc
 import importlib
@@ -13,14 +16,19 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.mutation.mutants import Mutant
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 CORE = Path(__file__).parents[2] / "src" / "fairpool" / "core"
 PACKAGE = "fairpool.core"
@@ -30,7 +38,7 @@ DURATION_LIMIT = 6
 """A mutant may let a test take so many times as long as usual, and SPARE_S more."""
 SPARE_S = 3
 
-Where = tuple[str, str]  # module, qualified name
+Line = tuple[str, int]  # module, line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +59,11 @@ class Known:
 
     item: pytest.Item
     duration_s: float
-    functions: frozenset[Where]
+    lines: frozenset[Line]
+
+    def comes_by(self, mutant: Mutant) -> bool:
+        """Whether it could notice the mutant at all."""
+        return any((mutant.module, line) in self.lines for line in mutant.lines)
 
 
 class Mutating:
@@ -71,14 +83,20 @@ class Mutating:
             self.failed.append(report.nodeid)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        known = [_look_at(item) for item in session.items]
+        durations = [_duration(item) for item in session.items]
+        look = _Look(self.mutants)
+        known = [
+            Known(item, duration_s, look.at(item))
+            for item, duration_s in zip(session.items, durations, strict=True)
+            if not self.failed
+        ]
         if self.failed:
             raise pytest.UsageError(f"these fail without any mutant: {', '.join(self.failed)}")
         known.sort(key=lambda each: each.duration_s)
         gc.collect()
         gc.freeze()
         for mutant in self.mutants:
-            concerned = [each for each in known if (mutant.module, mutant.function) in each.functions]
+            concerned = [each for each in known if each.comes_by(mutant)]
             self.told(Verdict(mutant=mutant, by=self._try(mutant, concerned)))
         return True
 
@@ -131,22 +149,46 @@ def function_of(mutant: Mutant) -> FunctionType:
     return function
 
 
-def _look_at(item: pytest.Item) -> Known:
-    functions: set[Where] = set()
-    seen: set[object] = set()
-    prefix = str(CORE)
-
-    def look(frame: FrameType, event: str, _: object) -> None:
-        code = frame.f_code
-        if event == "call" and code not in seen:
-            seen.add(code)
-            if code.co_filename.startswith(prefix):
-                functions.add((Path(code.co_filename).stem, code.co_qualname.partition(".<locals>")[0]))
-
+def _duration(item: pytest.Item) -> float:
     began = time.process_time()
-    sys.setprofile(look)
-    try:
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-    finally:
-        sys.setprofile(None)
-    return Known(item, time.process_time() - began, frozenset(functions))
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+    return time.process_time() - began
+
+
+class _Look:
+    """By which of the lines with mutants a test comes."""
+
+    def __init__(self, mutants: Sequence[Mutant]) -> None:
+        self._wanted: Mapping[str, set[int]] = defaultdict(set)
+        for mutant in mutants:
+            self._wanted[str(CORE / f"{mutant.module}.py")].update(mutant.lines)
+        self._lines_of: dict[CodeType, frozenset[int]] = {}
+
+    def at(self, item: pytest.Item) -> frozenset[Line]:
+        seen: set[Line] = set()
+        left: dict[CodeType, set[int]] = {}  # what a function has not shown yet: most have soon shown all
+
+        def enter(frame: FrameType, event: str, value: object) -> TraceFunction | None:
+            code = frame.f_code
+            if code not in left:
+                left[code] = set(self._lines(code))
+            return step if left[code] else None
+
+        def step(frame: FrameType, event: str, value: object) -> TraceFunction:
+            if event == "line" and frame.f_lineno in left[frame.f_code]:
+                left[frame.f_code].discard(frame.f_lineno)
+                seen.add((Path(frame.f_code.co_filename).stem, frame.f_lineno))
+            return step
+
+        sys.settrace(enter)
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        finally:
+            sys.settrace(None)
+        return frozenset(seen)
+
+    def _lines(self, code: CodeType) -> frozenset[int]:
+        if code not in self._lines_of:
+            own = {line for _, _, line in code.co_lines() if line is not None}
+            self._lines_of[code] = frozenset(own & self._wanted.get(code.co_filename, set()))
+        return self._lines_of[code]

@@ -75,6 +75,17 @@ class CoreAndModel(RuleBasedStateMachine):
             self._ask(rng.choice(NAMES), needs, firm=rng.random() < 0.12, priority=rng.choice([0, 0, 1, 2]))
         self._decide()
 
+    @rule(rng=randoms)
+    def have_an_owner_come_back(self, rng: Random) -> None:
+        """To a pool that others have filled meanwhile: several of them may have to give way."""
+        owner = rng.choice(NAMES)
+        for _ in range(rng.randint(2, 6)):
+            name = rng.choice([name for name in NAMES if name != owner])
+            self._ask(name, {"cpu": rng.choice([1, 1, 2])}, firm=False, priority=rng.choice([0, 0, 1]))
+        self._decide()
+        self._ask(owner, {"cpu": max(1, self.teams[owner].reserved.get("cpu", 0))}, firm=rng.random() < 0.1, priority=0)
+        self._decide()
+
     def _ask(self, name: str, needs: Units, *, firm: bool, priority: int) -> None:
         self.number += 1
         ask = Ask(id=f"r{self.number:03d}", team=self.teams[name], needs=needs, firm=firm, priority=priority,

@@ -21,6 +21,7 @@ from fairpool.core.planner import decide, plan
 from fairpool.core.requests import Request, Status
 from fairpool.core.shares import fits_reservation
 from fairpool.core.world import World
+from tests.property.recount import differences
 from tests.property.worlds import START, live, make_request, make_world, thorough
 
 WORLDS = int(os.environ.get("FAIRPOOL_WORLDS", str(thorough(3000))))
@@ -53,6 +54,19 @@ def test_after_every_event_every_invariant_holds(rng: Random) -> None:
     for now in live(rng, world, steps=25):
         settle(world, now)
         assert audit(world, now) == ()
+
+
+@settings(max_examples=thorough(60))
+@given(randoms)
+def test_the_books_say_what_a_recount_says_whatever_was_tried_meanwhile(rng: Random) -> None:
+    """S19: after planning, explaining and deciding. What was only tried has left no trace."""
+    world = make_world(rng)
+    for now in live(rng, world, steps=25):
+        plan(world, now)
+        decide(world, now)
+        for request in [*world.queued][:1]:
+            explain(world, request, now)
+        assert differences(world) == []
 
 
 @pytest.mark.parametrize("seed", FOUND)

@@ -23,7 +23,7 @@ from fairpool.core.feasibility import (
 )
 from fairpool.core.forecast import Estimate, Ground, Unknown, estimate_start
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
-from fairpool.core.ordering import Rank, Standing, rank, standing
+from fairpool.core.ordering import Standing, in_order, standing
 from fairpool.core.plan import Hold, Plan
 from fairpool.core.planner import decide
 from fairpool.core.reasons import Code, Reason
@@ -313,8 +313,7 @@ def _position(world: World, pool: PoolBooks, policy: PolicyBooks, request: Reque
     queue = world.queue
     claimants = [r for r in queue.claimants.values() if any(c.pool == pool.pool.id for c in _candidates(world, r))]
     if request.id in queue.claimants:
-        ahead = (_rank_of(world, pool, other) for other in claimants)
-        return 1 + sum(other < _rank_of(world, pool, request) for other in ahead)
+        return 1 + in_order(_asking(world, pool, claimant) for claimant in claimants).index(request)
     placed = standing(pool, policy, request.demand.total, request.preemptible)
     before = len(claimants)
     beside: dict[PolicyId, list[Request]] = {}
@@ -328,10 +327,9 @@ def _position(world: World, pool: PoolBooks, policy: PolicyBooks, request: Reque
     return 1 + before + _merged_before(beside, policy.policy.id, request)
 
 
-def _rank_of(world: World, pool: PoolBooks, request: Request) -> Rank:
+def _asking(world: World, pool: PoolBooks, request: Request) -> tuple[PolicyBooks, Standing, Request]:
     policy = next(pool.policies[c.policy] for c in _candidates(world, request) if c.pool == pool.pool.id)
-    placed: Standing = standing(pool, policy, request.demand.total, request.preemptible)
-    return rank(placed, request)
+    return policy, standing(pool, policy, request.demand.total, request.preemptible), request
 
 
 def _merged_before(beside: dict[PolicyId, list[Request]], own: PolicyId, request: Request) -> int:

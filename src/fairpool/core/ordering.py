@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from heapq import heapify, heappop, heapreplace
+
 from fairpool.core.accounts import PolicyBooks
 from fairpool.core.amounts import Amounts
 from fairpool.core.books import PoolBooks
-from fairpool.core.ids import RequestId
+from fairpool.core.ids import PolicyId, RequestId
 from fairpool.core.pools import Ordering
 from fairpool.core.requests import Allocation, Request
 from fairpool.core.shares import dominant_borrowed_share, is_entitled
+from fairpool.core.waiting import place_of
 
 Standing = tuple[bool, int, bool, int]
 """How a pool ranks one policy's requests of one kind; criterion 1 stands apart: claims are served before all others.
@@ -40,6 +44,27 @@ def fair_share(pool: PoolBooks, policy: PolicyBooks) -> int:
 def rank(placed: Standing, request: Request) -> Rank:
     """The rank of a request that heads its policy's requests of that standing."""
     return (placed, request.queued_at, request.id)
+
+
+def in_order(asking: Iterable[tuple[PolicyBooks, Standing, Request]]) -> list[Request]:
+    """Requests in the order of S23: inside each policy by criteria 6 to 8, and between policies by their heads."""
+    lines: dict[tuple[PolicyId, Standing], list[Request]] = {}
+    for policy, placed, request in asking:
+        lines.setdefault((policy.policy.id, placed), []).append(request)
+    heads: list[tuple[Rank, tuple[PolicyId, Standing]]] = []
+    for line, requests in lines.items():
+        requests.sort(key=place_of, reverse=True)
+        heads.append((rank(line[1], requests[-1]), line))
+    heapify(heads)
+    ordered = []
+    while heads:
+        line = heads[0][1]
+        ordered.append(lines[line].pop())
+        if lines[line]:
+            heapreplace(heads, (rank(line[1], lines[line][-1]), line))
+        else:
+            heappop(heads)
+    return ordered
 
 
 VictimRank = tuple[int, int, int, int, RequestId]

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import borrowers_over_capacity
 from fairpool.core.feasibility import amounts_fit_after, reservation_in_use
-from fairpool.core.ids import Instant, PoolId
-from fairpool.core.ordering import rank, standing
+from fairpool.core.ids import Instant, PoolId, RequestId
+from fairpool.core.ordering import in_order, standing
 from fairpool.core.passes import PoolPass
 from fairpool.core.plan import Cancel, Claim, Finish, Plan, Reject
 from fairpool.core.reasons import RIGHT_LOST, Code, Reason
@@ -165,21 +167,24 @@ class _Decision:
 
     def _serve_claimants(self, pool: PoolBooks) -> None:
         """Criterion 1: requests that evictions here are under way for, or that these have just made room for."""
-        if not pool.claims:
-            return
-        claims = [self.world.claims[request] for request in pool.claims]
-        ranked = []
-        for claim in claims:
-            request = self.world.queue.claimants[claim.request]
-            placed = standing(pool, pool.policies[claim.policy], request.demand.total, request.preemptible)
-            ranked.append((rank(placed, request), claim, request))
-        for _, claim, request in sorted(ranked, key=lambda entry: entry[0]):
+        waiting = self._claimants_in_order(pool, pool.claims)
+        while waiting:
+            request = waiting.pop(0)
+            claim = self.world.claims[request.id]
             pool.post_claim(claim, request, -1)  # what is kept for it does not stand in its own way
             candidate = Candidate(claim.policy, claim.pool)
             places = self.draft.startable(request, candidate)
             pool.post_claim(claim, request, 1)
             if places is not None:
                 self.draft.grant(request, candidate, places)
+                waiting = self._claimants_in_order(pool, [other.id for other in waiting])  # shares have changed
             elif not pool.leaving:
                 # Everything has been let go of and it still cannot start: what is kept helps it no more.
                 self.draft.unclaim(request)
+
+    def _claimants_in_order(self, pool: PoolBooks, claimants: Iterable[RequestId]) -> list[Request]:
+        asking = []
+        for claim in [self.world.claims[request] for request in claimants]:
+            request, policy = self.world.queue.claimants[claim.request], pool.policies[claim.policy]
+            asking.append((policy, standing(pool, policy, request.demand.total, request.preemptible), request))
+        return in_order(asking)

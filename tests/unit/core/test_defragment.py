@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
@@ -129,6 +130,71 @@ def test_a_pool_without_nodes_is_one_node_and_places_as_ever() -> None:
     assert [_place(world, name).devices for name in "ab"] == [((0, 500),), ((0, 500),)]
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_part_goes_where_least_is_spoilt_for_the_kinds_there_are(seed: int) -> None:
+    """Against the definition, node by node and device by device: a kind can use the devices of which it could take one,
+    on a node that has enough else for it. Ties go to the node that is worth least."""
+    rng = Random(seed)
+    nodes = {f"n{n}": {"gpu": rng.randint(1, 4), "mcpu": rng.randint(2, 8)} for n in range(5)}
+    books = PoolBooks(make.pool(nodes=nodes, placement=Placement.DEFRAGMENT))
+    lying: list[tuple[PartPlacement, Amounts]] = []
+    kinds: list[Amounts] = []
+    for _ in range(25):
+        gpus = rng.choice([0, 250, 500, 500, 750, 1000, 1000, 2000, 3000])
+        part = of({GPU: gpus, "mcpu": rng.choice([0, 1000, 1000, 2000, 4000])})
+        if rng.random() < 0.7:
+            kinds.append(part)
+            books.nodes.expect((part,), 1)
+        if kinds and rng.random() < 0.3:
+            books.nodes.expect((kinds.pop(rng.randrange(len(kinds))),), -1)
+        found = books.nodes.place((part,))
+        ways = {way: _spoils(books, lying, set(kinds), way, part) for way in _ways(books, lying, part)}
+        assert (found is None) == (not ways)
+        if found is not None:
+            assert ways[found[0]] == min(ways.values())
+            books.nodes.shift(found[0], part, 1, 1)
+            lying.append((found[0], part))
+        if lying and rng.random() < 0.4:
+            place, gone = lying.pop(rng.randrange(len(lying)))
+            books.nodes.shift(place, gone, -1, -1)
+
+
+def _ways(books: PoolBooks, lying: list[tuple[PartPlacement, Amounts]], part: Amounts) -> Iterator[PartPlacement]:
+    gpus = get(part, GPU)
+    for node in books.pool.nodes:
+        left, devices = _left_of(dict(node.capacity), node.name, lying)
+        untouched = [device for device, value in devices.items() if value == WHOLE]
+        if any(value > left[key] for key, value in part if key != GPU):
+            continue
+        if gpus % WHOLE:
+            beside = [device for device, value in devices.items() if gpus <= value < WHOLE]
+            for device in [*beside, *untouched[:1]]:
+                yield PartPlacement(node.name, ((device, gpus),))
+        elif len(untouched) * WHOLE >= gpus:
+            yield PartPlacement(node.name, tuple((device, WHOLE) for device in untouched[: gpus // WHOLE]))
+
+
+def _spoils(
+    books: PoolBooks, lying: list[tuple[PartPlacement, Amounts]], kinds: set[Amounts], way: PartPlacement, part: Amounts
+) -> tuple[int, int]:
+    """How much less its node is worth with it, and what it is worth without."""
+    (capacity,) = [dict(node.capacity) for node in books.pool.nodes if node.name == way.node]
+    worth, less = (
+        sum(_usable(kind, *_left_of(capacity, way.node, there)) for kind in kinds if get(kind, GPU))
+        for there in (lying, [*lying, (way, part)])
+    )
+    return worth - less, worth
+
+
+def _usable(kind: Amounts, left: dict[str, int], devices: dict[int, int]) -> int:
+    gpus, untouched = get(kind, GPU), sum(value == WHOLE for value in devices.values()) * WHOLE
+    if any(value > left[key] for key, value in kind if key != GPU):
+        return 0
+    if gpus >= WHOLE:
+        return untouched if gpus <= untouched else 0
+    return sum(value for value in devices.values() if value >= gpus)
+
+
 PARTS = st.tuples(
     st.sampled_from([0, 100, 300, 500, 700, 1000, 2000, 4000]), st.integers(0, 6_000), st.integers(0, 3_000)
 )
@@ -166,7 +232,10 @@ def _fits_somewhere(books: PoolBooks, lying: list[tuple[PartPlacement, Amounts]]
     return any(_fits(dict(node.capacity), node.name, lying, part) for node in books.pool.nodes)
 
 
-def _fits(capacity: dict[str, int], node: str, lying: list[tuple[PartPlacement, Amounts]], part: Amounts) -> bool:
+def _left_of(
+    capacity: dict[str, int], node: str, lying: list[tuple[PartPlacement, Amounts]]
+) -> tuple[dict[str, int], dict[int, int]]:
+    """What is left of each key, and of each device."""
     devices = dict.fromkeys(range(capacity.get(GPU, 0) // WHOLE), WHOLE)
     left = dict(capacity)
     for place, other in lying:
@@ -176,6 +245,11 @@ def _fits(capacity: dict[str, int], node: str, lying: list[tuple[PartPlacement, 
             for device, share in place.devices:
                 devices[device] -= share
     assert all(value >= 0 for value in (*left.values(), *devices.values()))
+    return left, devices
+
+
+def _fits(capacity: dict[str, int], node: str, lying: list[tuple[PartPlacement, Amounts]], part: Amounts) -> bool:
+    left, devices = _left_of(capacity, node, lying)
     gpus = get(part, GPU)
     whole = sum(value == WHOLE for value in devices.values()) * WHOLE
     enough = gpus <= whole if gpus >= WHOLE or not gpus else any(value >= gpus for value in devices.values())

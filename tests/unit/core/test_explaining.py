@@ -6,7 +6,7 @@ import pytest
 
 from fairpool.core import events as ev
 from fairpool.core.errors import UnknownObject
-from fairpool.core.explain import MAX_HOLDERS, CandidateView, check, explain
+from fairpool.core.explain import MAX_HOLDERS, CandidateView, check, explain, positions
 from fairpool.core.forecast import MAX_STEPS, Estimate, Ground, Unknown, Why, estimate_start
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.lanes import Lanes
@@ -145,6 +145,17 @@ def test_whoever_an_eviction_is_under_way_for_is_first() -> None:
     decide(world, make.START)
     assert _view(world).position == 1
     assert _view(world, "other").position == 2
+
+
+def test_among_those_that_evictions_are_under_way_for_the_more_important_of_a_policy_is_first() -> None:
+    """S23, criterion 6."""
+    policies = (make.policy("team:t", {"gpu": 2}), make.policy("team:b"))
+    urgent = make.request("urgent", "team:t", {"gpu": 1}, priority=1, queued_at=Instant(SECOND))
+    guests = [_ask(name, 1, "team:b") for name in ("b1", "b2")]
+    world = make.settled(make.pool("p", {"gpu": 2}), *policies, *guests, later=[_ask("plain"), urgent])
+    assert set(world.claims) == {"plain", "urgent"}
+    assert [_view(world, name).position for name in ("urgent", "plain")] == [1, 2]
+    assert positions(world, RequestId("plain")) == {"p": 2}
 
 
 # ---- evictions -------------------------------------------------------------------------------------------------------
