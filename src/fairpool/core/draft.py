@@ -79,17 +79,7 @@ class Draft:
 
     def hold_for(self, request: Request, candidate: Candidate | None, places: Places) -> None:
         """Give a request that is queued no longer what it asked for."""
-        self.world.sequence += 1
-        allocation = Allocation(
-            request=request,
-            pool=candidate.pool if candidate else None,
-            policy=candidate.policy if candidate else None,
-            parts=places,
-            granted_at=self.now,
-            sequence=self.world.sequence,
-        )
-        self.world.hold(allocation)
-        self.grants.append(Grant(allocation=allocation))
+        self.grants.append(Grant(allocation=self.world.grant(request, candidate, places, self.now)))
 
     def evict_for(self, request: Request, pool: PoolBooks, policy: PolicyBooks, victims: Victims) -> None:
         """Evict for a request, and keep for it what that frees (S31)."""

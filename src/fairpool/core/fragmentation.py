@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get
-from fairpool.core.node_books import NodeBooks
+from fairpool.core.node_books import NodeBooks, Rest, has_room
 from fairpool.core.requests import PartPlacement
-from fairpool.core.typical import Rest, TypicalDemands
+from fairpool.core.typical import TypicalDemands
 
-_UNMETERED = 1 << 62
-"""What is free of a key that a node does not list."""
+MOST_WORTHS = 20_000
+"""How many looks are remembered with what they are worth: some megabytes."""
 
 
 class _Devices(NamedTuple):
@@ -42,14 +42,22 @@ _Look = tuple[_Devices, int]  # its devices, and the kinds for which its other k
 _Choice = tuple[int, int, Rest, int, int]
 
 
-class _Alike:
-    """Nodes of one look: what they are worth each, and the nodes, that with the least left first."""
+_Option = tuple[int, int, _Devices]
+"""Where on a node a part may lie: what that spoils at least, of which device (see `_options`), its devices with it."""
 
-    __slots__ = ("nodes", "worth")
+
+class _Alike:
+    """Nodes of one look: what they are worth each, and the nodes, that with the least left first.
+
+    options: by how many thousandths a part asks for, where on such a node it may lie; the least that is spoilt first.
+    """
+
+    __slots__ = ("nodes", "options", "worth")
 
     def __init__(self, worth: int) -> None:
         self.worth = worth
         self.nodes: list[_Standing] = []
+        self.options: dict[int, list[_Option]] = {}
 
     def ends(self) -> Sequence[_Standing]:
         """The one with the least left, and the one with the most."""
@@ -60,13 +68,14 @@ class _Alike:
 class Defragmentation:
     """Places parts on the nodes of one pool. Told of every change, it takes notice of it when it is asked next."""
 
-    __slots__ = ("_by_room", "_changed", "_keys", "_looks", "_nodes", "_typical", "_worthless")
+    __slots__ = ("_by_room", "_changed", "_keys", "_looks", "_nodes", "_typical", "_worthless", "_worths")
 
     def __init__(self, nodes: Sequence[NodeBooks], keys: frozenset[str]) -> None:
         self._nodes = nodes
         self._keys = tuple(sorted(keys - {GPU}))
         self._typical = TypicalDemands(self._keys)
         self._by_room: dict[tuple[int, int], dict[_Look, _Alike]] = {}
+        self._worths: dict[_Look, int] = {}  # as far as they were worked out; the same until other kinds are typical
         self._worthless: list[_Standing] = []  # nodes of which no kind could use anything
         self._looks: dict[int, tuple[_Look, _Standing]] = {}  # by the node's place in the pool
         self._changed = {node.index for node in nodes}
@@ -104,20 +113,41 @@ class Defragmentation:
             for (devices, kinds), alike in looks.items():
                 if own and not kinds & own:
                     continue
+                options = alike.options.get(gpus) or self._look_at_options(alike, devices, kinds, gpus)
+                if best is not None and options[0][0] > best[0]:
+                    continue
                 for rest, index in alike.ends() if own else _ends_that_fit(alike.nodes, asked):
                     beside = finding_room(tuple([left - value for left, value in zip(rest, asked, strict=True)]))
-                    for left, remaining in _options(devices, gpus):
+                    for at_least, left, remaining in options:
+                        if best is not None and at_least > best[0]:
+                            break
                         choice = (alike.worth - self._worth(remaining, beside), alike.worth, rest, index, left)
                         if best is None or choice < best:
                             best = choice
         return best
 
+    def _look_at_options(self, alike: _Alike, devices: _Devices, kinds: int, gpus: int) -> list[_Option]:
+        # With the part there fewer kinds find room or as many, so that what it leaves is worth no more than this.
+        found = [
+            (alike.worth - self._worth(remaining, kinds), left, remaining)
+            for left, remaining in _options(devices, gpus)
+        ]
+        alike.options[gpus] = sorted(found)
+        return alike.options[gpus]
+
     def _worth(self, devices: _Devices, kinds: int) -> int:
         """How much of what is left of these devices those kinds could use, added up over them."""
+        look = (devices, kinds)
+        known = self._worths.get(look)
+        if known is not None:
+            return known
+        if len(self._worths) >= MOST_WORTHS:
+            self._worths.clear()
         typical = self._typical
         worth = typical.use_of_devices(devices.free, kinds) if devices.free else 0
         for left in devices.shared:
             worth += typical.use_of_fraction(left, kinds)
+        self._worths[look] = worth
         return worth
 
     def _settle(self) -> None:
@@ -129,7 +159,7 @@ class Defragmentation:
                 self._leave(*self._looks.pop(index))
             node = self._nodes[index]
             if node.ready:
-                rest = self._rest_of(node)
+                rest = node.rest(self._keys)
                 shared = tuple(sorted(WHOLE - fuller for fuller in node.devices.shared.values()))
                 look = (_Devices(node.devices.free, shared), self._typical.finding_room(rest))
                 self._join(look, (rest, index))
@@ -138,6 +168,7 @@ class Defragmentation:
     def _look_again(self) -> None:
         """With other kinds all nodes look different."""
         before = list(self._looks.values())
+        self._worths.clear()
         self._by_room.clear()
         self._worthless.clear()
         self._looks.clear()
@@ -147,10 +178,6 @@ class Defragmentation:
             if rest not in finding_room:
                 finding_room[rest] = self._typical.finding_room(rest)
             self._join((devices, finding_room[rest]), standing)
-
-    def _rest_of(self, node: NodeBooks) -> Rest:
-        now, after = node.free_now, node.free_after
-        return tuple([min(now.get(key, _UNMETERED), after.get(key, _UNMETERED)) for key in self._keys])
 
     def _join(self, look: _Look, standing: _Standing) -> None:
         self._looks[standing[1]] = (look, standing)
@@ -191,19 +218,15 @@ def _ends_that_fit(nodes: Sequence[_Standing], asked: Rest) -> Iterator[_Standin
     """The first and the last of them that have as much left as is asked."""
     first = bisect_left(nodes, ((asked[0],), -1)) if asked and asked[0] else 0
     for at in range(first, len(nodes)):
-        if _fits(nodes[at][0], asked):
+        if has_room(nodes[at][0], asked):
             yield nodes[at]
             break
     else:
         return
     for last in range(len(nodes) - 1, at, -1):
-        if _fits(nodes[last][0], asked):
+        if has_room(nodes[last][0], asked):
             yield nodes[last]
             return
-
-
-def _fits(rest: Rest, asked: Rest) -> bool:
-    return all(not value or value <= left for value, left in zip(asked, rest, strict=True))
 
 
 def _devices_of(node: NodeBooks, gpus: int, left: int) -> tuple[tuple[int, int], ...]:

@@ -8,9 +8,17 @@ chosen on the `after` book alone, so they reckon with what is kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairpool.core.amounts import GPU, Amounts
 from fairpool.core.devices import Chosen, Devices
 from fairpool.core.pools import Node, NodeState, device_count
+
+Rest = tuple[int, ...]
+"""What is free of some keys in both books, or asked of them, in the order of the keys."""
+
+UNMETERED = 1 << 62
+"""What is free of a key that a node does not list."""
 
 
 class NodeBooks:
@@ -43,6 +51,11 @@ class NodeBooks:
         if devices:
             self.devices.shift(devices, now, after)
 
+    def rest(self, keys: Sequence[str]) -> Rest:
+        """What is free of these keys in both books."""
+        now, after = self.free_now, self.free_after
+        return tuple([min(now.get(key, UNMETERED), after.get(key, UNMETERED)) for key in keys])
+
     def fits(self, part: Amounts) -> bool:
         """Whether the part's keys other than GPUs fit this node in both books."""
         for key, value in part:
@@ -65,3 +78,11 @@ class NodeBooks:
         if any(key in self.free_after and value > self.free_after[key] for key, value in part):
             return False
         return self.devices.takes_after(devices)
+
+
+def has_room(rest: Rest, asked: Rest) -> bool:
+    """Whether that much is free; of what is over its capacity nothing may be asked."""
+    for value, free in zip(asked, rest, strict=True):  # noqa: SIM110 (a plain loop is twice as fast)
+        if value and value > free:
+            return False
+    return True

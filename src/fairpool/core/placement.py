@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get
+from fairpool.core.best_fit import BestFit
 from fairpool.core.fragmentation import Defragmentation
 from fairpool.core.node_books import NodeBooks
 from fairpool.core.pools import Placement
@@ -16,9 +17,9 @@ from fairpool.core.requests import PartPlacement
 
 
 class PoolNodes:
-    """The nodes of one pool, indexed by how many whole devices each has free, so that placing costs no scan."""
+    """The nodes of one pool, and what finds a place on them without a scan: best fit, or the least fragmentation."""
 
-    __slots__ = ("_by_free", "_defragmentation", "_sharing", "by_name", "flat", "keys", "nodes", "spread")
+    __slots__ = ("_defragmentation", "_placing", "by_name", "flat", "keys", "nodes", "spread")
 
     def __init__(self, nodes: Sequence[NodeBooks], *, flat: bool, placement: Placement) -> None:
         self.nodes = nodes
@@ -26,13 +27,9 @@ class PoolNodes:
         self.spread = placement is Placement.SPREAD
         self.by_name = {node.name: node for node in nodes}
         self.keys = frozenset(key for node in nodes for key in node.free_now) if not flat else frozenset({GPU})
-        self._by_free: dict[int, dict[int, NodeBooks]] = {}
-        self._sharing: dict[int, NodeBooks] = {}
-        for node in nodes:
-            if node.ready:
-                self._by_free.setdefault(node.devices.free, {})[node.index] = node
         asked = placement is Placement.DEFRAGMENT and not flat
         self._defragmentation = Defragmentation(nodes, self.keys) if asked else None
+        self._placing = self._defragmentation or BestFit(nodes, self.keys, spread=self.spread)
 
     def expect(self, parts: Sequence[Amounts], sign: int) -> None:
         """One more (+1) or less (-1) demand of these parts runs or waits here."""
@@ -44,21 +41,8 @@ class PoolNodes:
         node = self.by_name.get(place.node)
         if node is None:
             return None
-        if self._defragmentation is not None:
-            self._defragmentation.changed(node)
-        if not place.devices:
-            node.shift(part, (), now, after)
-            return node
-        before = node.devices.free
+        self._placing.changed(node)
         node.shift(part, place.devices, now, after)
-        if node.ready and not self.flat:
-            if node.devices.free != before:
-                del self._by_free[before][node.index]
-                self._by_free.setdefault(node.devices.free, {})[node.index] = node
-            if node.devices.shared:
-                self._sharing[node.index] = node
-            else:
-                self._sharing.pop(node.index, None)
         return node
 
     def shift_devices(self, places: tuple[PartPlacement, ...], now: int, after: int) -> None:
@@ -77,7 +61,7 @@ class PoolNodes:
     def place(self, parts: tuple[Amounts, ...]) -> tuple[PartPlacement, ...] | None:
         """Where the parts can lie right now (both books), or None. Best fit, largest part first."""
         if len(parts) == 1:
-            found = self._place_flat(get(parts[0], GPU)) if self.flat else self._place_part(parts[0])
+            found = self._place_part(parts[0])
             return None if found is None else (found,)
         return _place_many(self, parts, self._place_part, now=1)
 
@@ -112,16 +96,7 @@ class PoolNodes:
         return any(node.ready and node.fits_after(parts[0]) for node in nodes)
 
     def _place_part(self, part: Amounts) -> PartPlacement | None:
-        gpus = get(part, GPU)
-        if self.flat:
-            return self._place_flat(gpus)
-        if self._defragmentation is not None:
-            return self._defragmentation.place(part)
-        node = self._fraction_node(part, gpus) if 0 < gpus < WHOLE else None
-        node = node or self._emptying_node(part, -(-gpus // WHOLE))
-        if node is None:
-            return None
-        return PartPlacement(node.name, node.devices.choose(gpus) if gpus else ())
+        return self._place_flat(get(part, GPU)) if self.flat else self._placing.place(part)
 
     def _place_flat(self, gpus: int) -> PartPlacement | None:
         if not gpus:
@@ -133,32 +108,6 @@ class PoolNodes:
         elif node.devices.free <= 0 and node.devices.fraction_room(gpus) is None:
             return None
         return PartPlacement(node.name, node.devices.choose(gpus))
-
-    def _fraction_node(self, part: Amounts, gpus: int) -> NodeBooks | None:
-        # 1 the device that is left with least, 2 the node with the fewest free devices, 3 the node's place in the pool
-        best: tuple[int, int, int] | None = None
-        for node in self._sharing.values():
-            room = node.devices.fraction_room(gpus)
-            if room is not None and node.fits(part):
-                key = (room[0], node.devices.free, node.index)
-                if best is None or key < best:
-                    best = key
-        return self.nodes[best[2]] if best else None
-
-    def _emptying_node(self, part: Amounts, devices: int) -> NodeBooks | None:
-        # 1 free devices: fewest that do (pack) or most (spread), 2 what the other keys leave, 3 the node's place
-        for free in sorted((count for count in self._by_free if count >= devices), reverse=self.spread):
-            fitting = [node for node in self._by_free[free].values() if node.fits(part)]
-            if fitting:
-                sign = -1 if self.spread else 1
-                return min(
-                    fitting,
-                    key=lambda node: (
-                        [sign * (node.free_now[key] - value) for key, value in part if key in node.free_now],
-                        node.index,
-                    ),
-                )
-        return None
 
     def _place_part_after(self, part: Amounts) -> PartPlacement | None:
         gpus = get(part, GPU)

@@ -11,13 +11,13 @@ from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import borrowers_over_capacity
-from fairpool.core.feasibility import amounts_fit_after, reservation_in_use
+from fairpool.core.feasibility import amounts_fit_after, own_obstacle, reservation_in_use, room
 from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.ordering import in_order, standing
 from fairpool.core.passes import PoolPass
-from fairpool.core.plan import Cancel, Claim, Finish, Plan, Reject
+from fairpool.core.plan import Cancel, Claim, Finish, Grant, Plan, Reject
 from fairpool.core.reasons import RIGHT_LOST, Code, Reason
-from fairpool.core.requests import Because, Request, Status
+from fairpool.core.requests import Allocation, Because, Request, Status
 from fairpool.core.waiting import Candidate, Origin
 from fairpool.core.world import World
 
@@ -32,8 +32,12 @@ def decide(world: World, now: Instant) -> Plan:
     """The same plan, and the world has moved by it. Deciding again changes nothing (S33)."""
     wake_at = world.moments.next()
     is_time_up = wake_at is not None and wake_at <= now
-    if not is_time_up and not _is_anything_to_do(world):
-        return Plan(at=now, wake_at=wake_at)
+    if not is_time_up:
+        if not _is_anything_to_do(world):
+            return Plan(at=now, wake_at=wake_at)
+        allocation = _start_alone(world, now)
+        if allocation is not None:
+            return Plan(at=now, grants=(Grant(allocation=allocation),), wake_at=wake_at)
     return _Decision(world, now).run(is_time_up)
 
 
@@ -41,6 +45,29 @@ def _is_anything_to_do(world: World) -> bool:
     """Whether anything has happened since the last decision that concerns somebody who waits."""
     queue = world.queue
     return bool(world.touched or queue.hopeless or queue.ungoverned or world.loose)
+
+
+def _start_alone(world: World, now: Instant) -> Allocation | None:
+    """A shortcut for the usual case while a pool is not full: somebody comes, nobody else waits there, and there is
+    room. It does what `_Decision` would, and orders nobody. None, and nothing is done, in all other cases."""
+    queue = world.queue
+    if len(world.touched) != 1 or queue.hopeless or queue.ungoverned or world.loose:
+        return None
+    (pool_id,) = world.touched
+    pool, waiting = world.books.get(pool_id), queue.alone_in(pool_id)
+    if pool is None or waiting is None or pool.evict_borrowers:
+        return None
+    request, candidate = waiting
+    policy = pool.policies[candidate.policy]
+    if policy.policy.also or own_obstacle(policy, request.demand, request.preemptible) is not None:
+        return None
+    places = room(pool, policy, request.demand)
+    if places is None:
+        return None
+    world.dequeue(request.id)
+    allocation = world.grant(request, candidate, places, now)
+    world.touched.clear()
+    return allocation
 
 
 class _Decision:

@@ -11,7 +11,7 @@ from fairpool.core.journal import Journal
 from fairpool.core.reasons import Reason
 from fairpool.core.requests import Request
 from fairpool.core.routes import Routes
-from fairpool.core.waiting import ClassKey, Origin, Place, RequestClass, runtime_magnitude
+from fairpool.core.waiting import Candidate, ClassKey, Origin, Place, RequestClass, runtime_magnitude
 
 
 class Queue:
@@ -67,6 +67,21 @@ class Queue:
     def may_wait_in(self, pool: PoolId) -> bool:
         """Whether anybody waits there, as far as can be said without looking twice: never False where somebody does."""
         return bool(pool in self._waiting or self.claimants)
+
+    def alone_in(self, pool: PoolId) -> tuple[Request, Candidate] | None:
+        """The one request that waits there and where it can be served, if no other waits there, no eviction is under
+        way for anybody, and it can be served in no other way."""
+        waiting = self._waiting.get(pool)
+        if self.claimants or waiting is None or len(waiting) != 1:
+            return None
+        (classes,) = waiting.values()
+        if len(classes) != 1:
+            return None
+        (home,) = classes
+        if len(home.members) != 1 or len(home.key.candidates) != 1:
+            return None
+        (request,) = home.members.values()
+        return request, home.key.candidates[0]
 
     def classes(self) -> Iterable[RequestClass]:
         """All classes."""

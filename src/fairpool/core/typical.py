@@ -11,9 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get
-
-Rest = tuple[int, ...]
-"""What is free of each key but GPUs, in the order of the keys."""
+from fairpool.core.node_books import Rest
 
 
 class TypicalDemands:

@@ -24,10 +24,10 @@ from fairpool.core.policies import Policy, Profile
 from fairpool.core.pools import Pool
 from fairpool.core.queue import Queue
 from fairpool.core.reasons import Reason
-from fairpool.core.requests import Allocation, Eviction, Request, Status
+from fairpool.core.requests import Allocation, Eviction, PartPlacement, Request, Status
 from fairpool.core.routes import Routes
 from fairpool.core.rules import change_rules, settle_rules
-from fairpool.core.waiting import RequestClass
+from fairpool.core.waiting import Candidate, RequestClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +223,18 @@ class World:
     def _touch_all(self, home: RequestClass) -> None:
         """What one of a class did concerns those who wait where it does."""
         self.touched.update([pool for _, pool in home.key.candidates if self.queue.may_wait_in(pool)])
+
+    def grant(
+        self, request: Request, candidate: Candidate | None, places: tuple[PartPlacement, ...], now: Instant
+    ) -> Allocation:
+        """Have a request that is queued no longer hold what it asked for, next in the order of granting."""
+        self.sequence += 1
+        policy, pool = candidate or (None, None)
+        allocation = Allocation(
+            request=request, pool=pool, policy=policy, parts=places, granted_at=now, sequence=self.sequence
+        )
+        self.hold(allocation)
+        return allocation
 
     def hold(self, allocation: Allocation) -> None:
         """Enter an allocation into the books."""

@@ -23,8 +23,8 @@ from fairpool.core import events as ev
 from fairpool.core.ids import Instant, RequestId, seconds
 from fairpool.core.plan import Evict, Grant, Plan
 from fairpool.core.planner import decide
-from fairpool.core.policies import SubjectKind
-from fairpool.core.requests import Request, Status
+from fairpool.core.policies import Subject, SubjectKind
+from fairpool.core.requests import Demand, Request, Status
 from fairpool.sim.jobs import Job
 from fairpool.sim.ledger import NEVER, Evicted, Fate, Ledger
 from fairpool.sim.owners import Owners
@@ -38,8 +38,8 @@ _PEOPLE = (SubjectKind.USER, SubjectKind.SERVICE_ACCOUNT)
 class _Shape(NamedTuple):
     """What requests have in common that are made alike."""
 
-    subjects: tuple[object, ...]
-    demand: object
+    subjects: tuple[Subject, ...]
+    demand: Demand | None
     profile: str
     pool: str
     preemptible: bool
@@ -67,6 +67,9 @@ class Replay:
         self.ledger.began_at = self.ledger.ended_at = self._now
         self._memory = Memory(rules, self._now)
         self._world = self._memory.world
+        self._runtimes = self._memory.runtimes
+        self._turns_at = self._memory.timetable.next()  # when windows turn next, and when somebody has run too long
+        self._overrun_at: Instant | None = None
         self._owners = owners
         self._reader = reader
         self._shapes: dict[_Shape, Request] = {}
@@ -99,29 +102,30 @@ class Replay:
         return self.ledger
 
     def _next_moment(self) -> Instant | None:
-        memory = self._memory
-        moments = [self._wake_at, memory.timetable.next(), memory.runtimes.next_end()]
-        if self._due:
-            moments.append(self._due[0].at)
-        if self._next_job is not None:
-            moments.append(self._next_job.submitted_at)
-        elif not self._due and not len(self._world.queue):
+        job, due = self._next_job, self._due
+        if job is None and not due and not len(self._world.queue):
             return None  # nobody is left; that windows turn for ever does not matter
-        found = [at for at in moments if at is not None]
-        return max(self._now, min(found)) if found else None
+        self._overrun_at = self._runtimes.next_end()
+        soonest = None if job is None else job.submitted_at
+        for at in (due[0].at if due else None, self._wake_at, self._turns_at, self._overrun_at):
+            if at is not None and (soonest is None or at < soonest):
+                soonest = at
+        return soonest if soonest is None or soonest > self._now else self._now
 
     def _pass(self, now: Instant) -> None:
         """One moment: what ends makes room for what arrives."""
-        turns_at = self._memory.timetable.next()
-        if turns_at is not None and turns_at <= now:
+        if self._turns_at is not None and self._turns_at <= now:
             windows.turn(Transaction(self._memory, _NoIds(), self._reader, now))
-        while self._due and self._due[0].at <= now:
-            self._end(heappop(self._due), now)
+            self._turns_at = self._memory.timetable.next()
+        due = self._due
+        while due and due[0].at <= now:
+            self._end(heappop(due), now)
         while self._next_job is not None and self._next_job.submitted_at <= now:
             self._submit(self._next_job, now)
             self._next_job = next(self._jobs, None)
-        for request in self._memory.runtimes.over(now):
-            self._expire(request, now)
+        if self._overrun_at is not None and self._overrun_at <= now:
+            for request in self._runtimes.over(now):
+                self._expire(request, now)
         self._settle(now)
 
     def _settle(self, now: Instant) -> None:
@@ -129,7 +133,9 @@ class Replay:
         while True:
             plan = decide(self._world, now)
             self.ledger.decisions += 1
-            follows = self._carry_out(plan, now) or self._requeue_overdue(now)
+            follows = not plan.is_empty and self._carry_out(plan, now)
+            if self._overdue and not follows:
+                follows = self._requeue_overdue(now)
             if not follows and (plan.wake_at is None or plan.wake_at > now):
                 break
         self._wake_at = plan.wake_at
@@ -138,7 +144,7 @@ class Replay:
         overdue, self._overdue = self._overdue, []
         for request in overdue:
             self._preempted(_job_of(request), request, now)
-        return bool(overdue)
+        return True
 
     # ---- what the trace says ----------------------------------------------------------------------------------------
 
@@ -149,10 +155,10 @@ class Replay:
         like = self._like(job)
         # The first of its kind was given its place when it was made.
         self._queued_at.append(like.queued_at if len(self._shapes) > known else self._memory.next_arrival(now))
-        self._queue(number, job, now)
+        self._queue(number, job, like, now)
 
-    def _queue(self, number: int, job: Job, now: Instant) -> None:
-        like, queued_at = self._like(job), Instant(self._queued_at[number])
+    def _queue(self, number: int, job: Job, like: Request, now: Instant) -> None:
+        queued_at = Instant(self._queued_at[number])
         request = Request(
             id=_request_of(number, self._attempts[number]),
             subjects=like.subjects,
@@ -189,13 +195,16 @@ class Replay:
         if self._attempts[due.job] != due.attempt:
             return  # it was evicted before
         request = _request_of(due.job, due.attempt)
-        held = self._world.allocations[request]
-        left_us = self.ledger.jobs[due.job].run_us - self._done_us.get(due.job, 0)
-        if now - held.granted_at < left_us:
+        if now - self.ledger.last_start[due.job] < self._left_us(due.job):
             self._let_go(due.job, request, now)
             return
         self._world.apply(ev.Ended(request=request, how=Status.RELEASED), now)
         self._finish(due.job, request, now, Fate.DONE)
+
+    def _left_us(self, number: int) -> int:
+        """What the job had still to do when it last started."""
+        run_us = self.ledger.jobs[number].run_us
+        return run_us - self._done_us[number] if number in self._done_us else run_us
 
     def _expire(self, request: RequestId, now: Instant) -> None:
         """It has run for longer than it said. One that was letting go is preempted like others."""
@@ -207,7 +216,7 @@ class Replay:
             self._finish(_job_of(request), request, now, Fate.EXPIRED)
 
     def _finish(self, number: int, request: RequestId, now: Instant, fate: Fate) -> None:
-        self._memory.runtimes.end(request)
+        self._runtimes.end(request)
         self.ledger.stop(number, now, fate)
         self._attempts[number] += 1
         self._done_us.pop(number, None)
@@ -233,9 +242,8 @@ class Replay:
         held = grant.allocation
         number = _job_of(grant.request)
         self.ledger.start(number, now, held.pool, held.policy)
-        self._memory.runtimes.granted(held.request, held.granted_at)
-        left_us = self.ledger.jobs[number].run_us - self._done_us.get(number, 0)
-        heappush(self._due, _Due(Instant(now + left_us), number, self._attempts[number]))
+        self._runtimes.granted(held.request, held.granted_at)
+        heappush(self._due, _Due(Instant(now + self._left_us(number)), number, self._attempts[number]))
 
     def _evict(self, evict: Evict, now: Instant) -> bool:
         number = _job_of(evict.request)
@@ -263,7 +271,7 @@ class Replay:
     def _preempted(self, number: int, request: RequestId, now: Instant) -> None:
         """Queued again, with its place and what it has saved (S24, S32)."""
         ledger, job = self.ledger, self.ledger.jobs[number]
-        self._memory.runtimes.end(request)
+        self._runtimes.end(request)
         before_us = self._done_us.get(number, 0)
         ran_us = now - ledger.last_start[number]
         done_us = self._owners.done_us(before_us, ran_us)
@@ -271,7 +279,7 @@ class Replay:
         self._done_us[number] = done_us
         ledger.stop(number, now, Fate.WAITING)
         self._attempts[number] += 1
-        self._queue(number, job, now)
+        self._queue(number, job, self._like(job), now)
 
 
 class _NoIds:

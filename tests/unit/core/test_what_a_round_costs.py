@@ -57,9 +57,18 @@ def test_a_round_looks_at_nobody_in_a_pool_where_nothing_changed(monkeypatch: py
     seen: list[object] = []
     monkeypatch.setattr(Lanes, "next", lambda lanes: seen.append(lanes))
     now = Instant(SECOND)
-    world.apply(ev.Submitted(request=make.request("elsewhere", "team:u", queued_at=now)), now)
+    for name in ("elsewhere", "behind"):
+        world.apply(ev.Submitted(request=make.request(name, "team:u", queued_at=now)), now)
     decide(world, now)
     assert len(seen) == 1, "only pool q was served"
+
+
+def test_who_comes_while_nobody_waits_is_granted_without_an_order_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _crowd(0, kinds=1)
+    world.apply(ev.Ended(request=RequestId("running0"), how=Status.RELEASED), make.START)
+    monkeypatch.setattr(Lanes, "next", lambda lanes: pytest.fail("nobody else waits"))
+    world.apply(ev.Submitted(request=make.request("sole")), make.START)
+    assert [grant.request for grant in decide(world, make.START).grants] == ["sole"]
 
 
 def test_what_concerns_nobody_who_waits_asks_for_no_look() -> None:
