@@ -167,17 +167,21 @@ class Defragmentation:
 
     def _look_again(self) -> None:
         """With other kinds all nodes look different."""
-        before = list(self._looks.values())
         self._worths.clear()
         self._by_room.clear()
-        self._worthless.clear()
-        self._looks.clear()
         finding_room: dict[Rest, int] = {}
-        for (devices, _), standing in before:
+        found: dict[_Look, list[_Standing]] = {}
+        for (devices, _), standing in self._looks.values():
             rest = standing[0]
             if rest not in finding_room:
                 finding_room[rest] = self._typical.finding_room(rest)
-            self._join((devices, finding_room[rest]), standing)
+            found.setdefault((devices, finding_room[rest]), []).append(standing)
+        for look, nodes in found.items():
+            alike = self._by_room.setdefault(look[0].room, {})[look] = _Alike(self._worth(*look))
+            alike.nodes = sorted(nodes)
+            self._looks.update({standing[1]: (look, standing) for standing in nodes})
+        groups = [alike for looks in self._by_room.values() for alike in looks.values()]
+        self._worthless = sorted(standing for alike in groups if not alike.worth for standing in alike.nodes)
 
     def _join(self, look: _Look, standing: _Standing) -> None:
         self._looks[standing[1]] = (look, standing)
