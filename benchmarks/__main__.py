@@ -13,6 +13,7 @@ SUITES = (
     "simulator",
     "peers",
     "estimates",
+    "asking",
     "store",
     "scrape",
     "server",

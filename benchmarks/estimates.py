@@ -3,10 +3,14 @@
 Experience is fed from the replay itself, as jobs end; nothing of the future is known to it. Beside it stands what a
 scheduler says that goes by limits alone. The trace has none, so two are made up: owners who know how long each job
 runs and declare the next step of a usual ladder, and one limit for all.
+
+What an estimate costs is what a server does for it: a copy of what is needed, and a look ahead for all who wait, in
+steps between which a decision may be made.
 """
 
 from __future__ import annotations
 
+import gc
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,11 +19,13 @@ from math import inf
 from statistics import median
 
 from benchmarks import philly
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, at_most
 from fairpool.app.experience import Experience, Work, owner_of
 from fairpool.app.ports import Stored
-from fairpool.core.forecast import Estimate, Unknown, estimate_start
+from fairpool.core.forecast import estimate_start, look_ahead
+from fairpool.core.front import front_of, pools_of
 from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.outlook import Estimate, Outlook, Unknown
 from fairpool.core.requests import Request, Status
 from fairpool.core.usual import Basis, Usual
 from fairpool.sim.jobs import Job
@@ -35,6 +41,9 @@ HOUR_S, DAY_S = 3_600, 86_400
 LADDER_S = (HOUR_S, 4 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 4 * DAY_S, 7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 90 * DAY_S)
 ONE_LIMIT_S = 7 * DAY_S
 
+MOST_HELD_MS = 20
+"""For so long at most a decision may wait for estimates."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -45,6 +54,16 @@ class Asked:
     ours: Estimate | Unknown
     laddered: Estimate | Unknown
     limited: Estimate | Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What one look ahead took, for so many who waited. copy_s, longest_s: what keeps a decision waiting."""
+
+    waiting: int
+    copy_s: float
+    whole_s: float
+    longest_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +80,7 @@ class _Watched(Replay):
     def __init__(self, rules: Stored, jobs: Iterable[Job]) -> None:
         super().__init__(rules, jobs, owners=Owners(), reader=MemoryStore().reader)
         self.asked: list[Asked] = []
-        self.took_s: list[float] = []
+        self.costs: list[Cost] = []
         self._experience = Experience()
         self._waited = 0
 
@@ -75,12 +94,34 @@ class _Watched(Replay):
                     self._ask(number, now)
 
     def _ask(self, number: int, now: Instant) -> None:
-        request, began = RequestId(f"{number:08d}"), time.process_time()
-        ours = estimate_start(self._world, request, now, self._usual)
-        self.took_s.append(time.process_time() - began)
+        request = RequestId(f"{number:08d}")
+        gc.disable()  # what the replay has piled up is none of a server's
+        ours = self._look_ahead(request, now).of(request)
+        gc.enable()
         laddered = estimate_start(self._world, request, now, self._by_limit(lambda job: _rung_s(job.run_us)))
         limited = estimate_start(self._world, request, now, self._by_limit(lambda job: ONE_LIMIT_S))
         self.asked.append(Asked(job=number, at=now, ours=ours, laddered=laddered, limited=limited))
+
+    def _look_ahead(self, request: RequestId, now: Instant) -> Outlook:
+        """As a server does for whoever asks, and all who ask beside it."""
+        began = time.process_time()
+        front = front_of(self._world, pools_of(self._world, self._world.request(request)))
+        copied = paused = time.process_time()
+        looking, longest_s = look_ahead(front, now, self._usual), 0.0
+        while True:
+            try:
+                next(looking)
+            except StopIteration as done:
+                ended = time.process_time()
+                longest_s = max(longest_s, ended - paused)
+                waiting = len(front.waiting)
+                self.costs.append(
+                    Cost(waiting=waiting, copy_s=copied - began, whole_s=ended - began, longest_s=longest_s)
+                )
+                outlook: Outlook = done.value
+                return outlook
+            at = time.process_time()
+            longest_s, paused = max(longest_s, at - paused), at
 
     def _usual(self, request: Request) -> Usual | None:
         return self._experience.usual(_work(self._job(request)))
@@ -138,8 +179,21 @@ def _figures(replay: _Watched) -> Iterator[Figure]:
         ("… by one limit of 7 days for all", lambda one: one.limited),
     ):
         yield Figure(name=name, value=median(_errors_s(asked, starts, said_of)) / 60, unit="min")
-    yield Figure(name="time that an estimate takes, median", value=median(replay.took_s) * 1_000, unit="ms")
-    yield Figure(name="… and at most", value=max(replay.took_s) * 1_000, unit="ms")
+    yield from _costs(replay.costs)
+
+
+def _costs(costs: Sequence[Cost]) -> Iterator[Figure]:
+    yield Figure(name="who waits when somebody asks, median", value=median(cost.waiting for cost in costs), unit="jobs")
+    yield Figure(name="… and at most", value=max(cost.waiting for cost in costs), unit="jobs")
+    whole_ms = [cost.whole_s * 1_000 for cost in costs]
+    yield Figure(name="a look ahead for all of them, median", value=median(whole_ms), unit="ms")
+    yield Figure(name="… and at most", value=max(whole_ms), unit="ms")
+    each_us = [cost.whole_s * 1_000_000 / cost.waiting for cost in costs]
+    yield Figure(name="… for each who waits, median", value=median(each_us), unit="µs")
+    yield Figure(name="a decision waits for the copy at most", value=max(c.copy_s for c in costs) * 1_000, unit="ms")
+    steps_ms = [cost.longest_s * 1_000 for cost in costs]
+    yield Figure(name="… and for one step of the look, median of the longest", value=median(steps_ms), unit="ms")
+    yield at_most(name="… and at most", value=max(steps_ms), unit="ms", bound=MOST_HELD_MS)
 
 
 def _errors_s(

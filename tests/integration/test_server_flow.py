@@ -153,6 +153,10 @@ def test_an_estimate_says_when_between_when_and_what_it_rests_on(call: Caller, p
     known = call.ok("POST", "/requests:check", ask(pool, 3))["explanation"]["estimate"]
     assert known["low"] == known["about"] == known["high"]
     assert known["basis"] == "running work takes all the time that it asked for (max_runtime_s)"
+    waiting = call.ok("POST", "/requests", ask(pool, 3))
+    told = call.ok("GET", f"/requests/{waiting['id']}/explain")["estimate"]
+    assert told["about"] == known["about"]
+    assert waiting["queued_at"] <= told["as_of"] < told["about"]
 
 
 @pytest.mark.parametrize(("gpus", "verdict"), [(1, "now"), (4, "later"), (5, "never")])

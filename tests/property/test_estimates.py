@@ -7,11 +7,13 @@ from itertools import accumulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpool.core.forecast import Estimate, estimate_start
+from fairpool.core.forecast import estimate_start, look_ahead
+from fairpool.core.front import front_of, pools_of
 from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.outlook import Estimate
+from fairpool.core.pauses import at_once
 from fairpool.core.planner import decide
-from fairpool.core.requests import Request
-from fairpool.core.usual import Basis, Usual
+from fairpool.core.usual import Basis, Usual, Usually
 from fairpool.core.world import World
 from fairpool.testing import builders as make
 
@@ -64,16 +66,17 @@ def test_where_everything_is_declared_and_nothing_arrives_it_starts_just_then(wo
         assert (estimate.low, estimate.about, estimate.high) == (starts[request],) * 3
 
 
+def _usually(seen: list[int]) -> Usually:
+    """All work runs like this."""
+    lengths = tuple(sorted(seen))
+    usual = Usual(basis=Basis.STEP, name="train", lengths_us=lengths, cumulated=tuple(accumulate(1 for _ in lengths)))
+    return lambda request: usual
+
+
 @settings(deadline=None)
 @given(WORK, st.lists(st.integers(1, 10**9), min_size=5, max_size=20))
 def test_a_range_is_ordered_and_asking_twice_tells_the_same(work: list[tuple[str, int, int]], seen: list[int]) -> None:
-    lengths = tuple(sorted(seen))
-    usual = Usual(basis=Basis.STEP, name="train", lengths_us=lengths, cumulated=tuple(accumulate(1 for _ in lengths)))
-
-    def usually(request: Request) -> Usual:
-        del request
-        return usual
-
+    usually = _usually(seen)
     world = _world(work, declared=False)
     before = world.snapshot()
     for request in sorted(world.queued):
@@ -82,3 +85,35 @@ def test_a_range_is_ordered_and_asking_twice_tells_the_same(work: list[tuple[str
         assert isinstance(told, Estimate)
         assert make.START <= told.low <= told.about <= (told.high or told.about)
     assert world.snapshot() == before
+
+
+@settings(deadline=None)
+@given(WORK, st.lists(st.integers(1, 10**9), min_size=5, max_size=20))
+def test_one_look_ahead_tells_everybody_what_each_would_be_told_alone(
+    work: list[tuple[str, int, int]], seen: list[int]
+) -> None:
+    world, usually = _world(work, declared=False), _usually(seen)
+    for request in sorted(world.queued):
+        front = front_of(world, pools_of(world, world.request(request)))
+        outlook = at_once(look_ahead(front, make.START, usually))
+        assert outlook.of(request) == estimate_start(world, request, make.START, usually)
+
+
+@settings(deadline=None)
+@given(WORK, st.lists(st.integers(1, 10**9), min_size=5, max_size=20), st.integers(1, 4))
+def test_of_a_long_line_the_front_is_told_as_ever_and_those_behind_that_it_is_later(
+    work: list[tuple[str, int, int]], seen: list[int], most: int
+) -> None:
+    """Only the first of each class are copied; nothing is said of what nobody looked at."""
+    many, usually = [(team, 8, 0) for team, _, _ in work] * 4, _usually(seen)
+    world = _world(many, declared=False)
+    whole = at_once(look_ahead(front_of(world, world.books.keys()), make.START, usually))
+    part = at_once(look_ahead(front_of(world, world.books.keys(), most), make.START, usually))
+    for request in sorted(world.queued):
+        told, known = whole.of(request), part.of(request)
+        assert isinstance(told, Estimate)
+        if isinstance(known, Estimate):
+            assert (known.about, known.grounds) == (told.about, told.grounds)
+        else:
+            assert known.later_than is not None
+            assert known.later_than <= told.about

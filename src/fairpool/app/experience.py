@@ -5,7 +5,6 @@ Of each kind the newest few are kept, and older ones count for less. An end cost
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -68,19 +67,16 @@ class Experience:
     """What was seen to run how long, in one workspace."""
 
     def __init__(self) -> None:
-        self._seen: dict[_Kind, deque[_Seen]] = {}  # the kind that was heard of last is the last
+        self._seen: dict[_Kind, tuple[_Seen, ...]] = {}  # the kind that was heard of last is the last
         self._usual: dict[_Kind, Usual] = {}  # made when asked for, until the next end
 
     def saw(self, work: Work, ran_us: int, ended_at: Instant) -> None:
         """Work has run to its end."""
         for kind in work.kinds():
-            seen = self._seen.pop(kind, None)
-            if seen is None:
-                seen = deque(maxlen=KEPT)
-                if len(self._seen) >= MOST_KINDS:
-                    self._forget(next(iter(self._seen)))
-            seen.append((ended_at, ran_us))
-            self._seen[kind] = seen
+            seen = self._seen.pop(kind, ())
+            if not seen and len(self._seen) >= MOST_KINDS:
+                self._forget(next(iter(self._seen)))
+            self._seen[kind] = (*seen[1 - KEPT :], (ended_at, ran_us))
             self._usual.pop(kind, None)
 
     def saw_all(self, records: Iterable[RequestRecord]) -> None:
@@ -91,6 +87,12 @@ class Experience:
                 continue
             work = Work.of(record.request, record.submission.name)
             self.saw(work, max(1, state.ended_at - state.grant.granted_at), state.ended_at)
+
+    def copy(self) -> Experience:
+        """What was seen until now, whatever is seen later."""
+        copied = Experience()
+        copied._seen, copied._usual = dict(self._seen), dict(self._usual)
+        return copied
 
     def usual(self, work: Work) -> Usual | None:
         """How long such work usually runs, by the kind most like it of which enough was seen."""

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from fairpool.app import experience
 from fairpool.app.errors import AppError, NotLeading
+from fairpool.app.forecaster import Forecaster, Wanted
 from fairpool.app.leading import FOLLOW_EVERY_S, Leading
 from fairpool.app.memory import Memory
 from fairpool.app.metering import Meter, Tally, Unmetered
@@ -60,6 +61,7 @@ class Work(Generic[Result]):
     source: str = ""
     command: Command[Result] | None = None
     ask: Ask[Result] | None = None
+    wanted: Wanted | None = None  # when it starts; answered once somebody has looked ahead
 
 
 class Scheduler:
@@ -84,6 +86,7 @@ class Scheduler:
         self._experience: experience.Experience | None = None  # as long as this process schedules
         self._trouble: type[Exception] | None = None  # what went wrong last, so that the log says it once
         self._seen = ("", 0)  # who led and what was committed when this process last looked
+        self._forecaster = Forecaster(clock)
         self.leading = leading
         self.wake_at: Instant | None = None
 
@@ -136,20 +139,54 @@ class Scheduler:
         """Give the leadership back, so that another can take it at once."""
         self.leading.resign()
         self._memory = self._experience = None
+        self._forecaster.give_up(NotLeading("the server is stopping: ask again in a moment"))
 
-    def cycle(self, work: Sequence[Work[Any]]) -> None:
-        """One round. Every future in `work` is answered when it returns."""
+    @property
+    def is_looking_ahead(self) -> bool:
+        """Whether somebody waits to hear when something starts."""
+        return self._forecaster.is_busy
+
+    def look_ahead(self) -> None:
+        """Look ahead for a few milliseconds, for those who want to know when something starts."""
+        if self._memory is not None:
+            self._forecaster.go_on(self._memory)
+
+    def cycle(self, work: Sequence[Work[Any]], asking_us: int | None = None) -> list[Work[Any]]:
+        """One round. Every future in `work` is answered when it returns, or will be by `look_ahead`. asking_us: for how
+        long things are looked up at most; what there was no time for is returned."""
+        asking = [item for item in work if item.command is None]
         try:
-            if not self.lead():
-                raise NotLeading("another server is the scheduler: ask again in a moment")
+            self._must_lead()
         except Exception as error:  # noqa: BLE001 (whoever asked must hear of it, whatever it is)
             self._give_up(work, error)
-            return
-        memory, now = self.memory, self._clock.now()
-        for item in work:
+            self._forecaster.give_up(error)
+            return []
+        self._round([item for item in work if item.command is not None], self._clock.now())
+        try:
+            if asking:
+                self._must_lead()  # a round that failed has thrown the memory away
+            return self._look_up(asking, asking_us)
+        except Exception as error:  # noqa: BLE001 (the same)
+            self._give_up(asking, error)
+            return []
+
+    def _must_lead(self) -> None:
+        """Raises NotLeading where another does; StoreError."""
+        if not self.lead():
+            raise NotLeading("another server is the scheduler: ask again in a moment")
+
+    def _look_up(self, work: Sequence[Work[Any]], asking_us: int | None) -> list[Work[Any]]:
+        """Answer who only asks; those that there was no time for are returned."""
+        began = self._clock.now()
+        for number, item in enumerate(work):
+            now = self._clock.now()
+            if asking_us is not None and now - began > asking_us:
+                return list(work[number:])
             if item.ask is not None:
-                _answer(item, partial(item.ask, memory, now))
-        self._round([item for item in work if item.command is not None], now)
+                _answer(item, partial(item.ask, self.memory, now))
+            elif item.wanted is not None:
+                self._forecaster.want(item.wanted, item.future, self.memory)
+        return []
 
     def _round(self, work: Sequence[Work[Any]], now: Instant) -> None:
         transaction, tally = Transaction(self.memory, self._ids, self._store.reader, now), Tally()

@@ -1,6 +1,8 @@
 """The thread that runs one round after the other, as long as a server lives.
 
-What arrives while a round commits makes up the next one, so many submissions share a commit.
+What arrives while a round commits makes up the next one, so many submissions share a commit. Who only asks never keeps
+a decision waiting for longer than a few milliseconds: questions get so much of each round, and what takes longer to
+find out goes on between rounds, in slices.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from fairpool.app.errors import NotLeading, Overloaded
+from fairpool.app.forecaster import Foreseen, Wanted
 from fairpool.app.leading import Heartbeat
 from fairpool.app.ports import Clock
 from fairpool.app.scheduler import Ask, Command, Scheduler, Work
@@ -28,6 +31,12 @@ MAX_WAITING = 20_000
 MAX_BATCH = 2_000
 """Commands in one round: enough to share a commit, few enough that nobody waits long for it."""
 
+ASKING_US = 5_000
+"""How long one round looks things up for those who ask, so that those who want a decision have their turn."""
+
+REST_S = 0.002
+"""A pause between two slices of looking ahead, as long as a slice: other threads want to compute as well."""
+
 
 class SchedulerLoop:
     """The scheduler's thread, and the one that keeps its lease alive meanwhile.
@@ -41,6 +50,7 @@ class SchedulerLoop:
         self._opening = tuple(opening)
         self._opened: int | None = None  # the leadership whose opening is done
         self._waiting: deque[Work[Any]] = deque()
+        self._asking: deque[Work[Any]] = deque()  # that only asks
         self._wanted = 1  # how many must wait for the scheduler's thread to be woken
         self._condition = threading.Condition()
         self._stopping = False
@@ -78,8 +88,8 @@ class SchedulerLoop:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for the next round."""
-        return len(self._waiting)
+        """How many calls wait for a round."""
+        return len(self._waiting) + len(self._asking)
 
     @property
     def leader_address(self) -> str:
@@ -95,15 +105,19 @@ class SchedulerLoop:
         """Have something looked up between rounds."""
         return self._enqueue(Work(Future(), ask=ask))
 
+    def foresee(self, wanted: Wanted) -> Future[Foreseen | None]:
+        """Have it looked up when a request starts; None for one that does not wait."""
+        return self._enqueue(Work(Future(), wanted=wanted))
+
     def _enqueue(self, work: Work[Result]) -> Future[Result]:
         with self._condition:
             if self._stopping:
                 work.future.set_exception(NotLeading("the server is stopping: ask again in a moment"))
-            elif len(self._waiting) >= MAX_WAITING:
-                work.future.set_exception(Overloaded(f"{len(self._waiting)} calls are waiting: ask again in a moment"))
+            elif self.waiting >= MAX_WAITING:
+                work.future.set_exception(Overloaded(f"{self.waiting} calls are waiting: ask again in a moment"))
             else:
-                self._waiting.append(work)
-                if len(self._waiting) >= self._wanted:
+                (self._asking if work.command is None else self._waiting).append(work)
+                if self.waiting >= self._wanted:
                     self._condition.notify()
         return work.future
 
@@ -111,18 +125,22 @@ class SchedulerLoop:
         answered = 0
         while True:
             with self._condition:
-                expected = answered + len(self._waiting)
-                while not self._waiting and not self._stopping:
+                expected = answered + self.waiting
+                while not self.waiting and not self._stopping:
                     timeout_s = self._idle_s()
                     if timeout_s <= 0 or not self._condition.wait(timeout_s):
                         break
-                if self._stopping and not self._waiting:
+                if self._stopping and not self.waiting:
                     return
                 self._gather(min(expected, MAX_BATCH))
-                batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
-            answered = len(batch)
-            self._scheduler.cycle(batch)
-            self._open()
+                batch, asking = _taken(self._waiting), _taken(self._asking)
+            if batch or asking or not self._scheduler.is_looking_ahead or self._wakes_in_s() <= 0:
+                left = self._scheduler.cycle([*batch, *asking], ASKING_US)
+                with self._condition:
+                    self._asking.extendleft(reversed(left))
+                answered = len(batch) + len(asking) - len(left)
+                self._open()
+            self._scheduler.look_ahead()
 
     def _open(self) -> list[Future[Any]]:
         """Run the opening commands where this process has begun to lead."""
@@ -137,11 +155,20 @@ class SchedulerLoop:
 
     def _gather(self, expected: int) -> None:
         """Those who were answered in the last round are about to call again: a round costs hardly more for them all."""
-        if 0 < len(self._waiting) < expected and not self._stopping:
+        if 0 < self.waiting < expected and not self._stopping:
             self._wanted = expected
             self._condition.wait(GATHER_S)
             self._wanted = 1
 
     def _idle_s(self) -> float:
+        """For how long nothing is to be done if nobody calls."""
+        return min(self._wakes_in_s(), REST_S) if self._scheduler.is_looking_ahead else self._wakes_in_s()
+
+    def _wakes_in_s(self) -> float:
         wake_at = self._scheduler.wake_at
         return 1.0 if wake_at is None else max(0.0, min(60.0, (wake_at - self._clock.now()) / SECOND))
+
+
+def _taken(waiting: deque[Work[Any]]) -> list[Work[Any]]:
+    """As many as one round takes."""
+    return [waiting.popleft() for _ in range(min(len(waiting), MAX_BATCH))]

@@ -1,4 +1,4 @@
-"""Why a request waits, what it would take, and when it may start (S37). Built from the functions that decide.
+"""Why a request waits and what it would take (S37). Built from the functions that decide.
 
 Everything here is asked of the real world inside `what_if`; nothing is re-derived. Reasons carry numbers; sentences are
 made by whoever shows them.
@@ -7,6 +7,7 @@ made by whoever shows them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 
 from fairpool.core import events as ev
 from fairpool.core.accounts import PolicyBooks
@@ -21,15 +22,15 @@ from fairpool.core.feasibility import (
     pool_full,
     reservation_in_use,
 )
-from fairpool.core.forecast import Estimate, Ground, Unknown, estimate_start
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.ordering import Standing, in_order, standing
+from fairpool.core.outlook import Estimate, Ground, Unknown
 from fairpool.core.plan import Hold, Plan
 from fairpool.core.planner import decide
 from fairpool.core.reasons import Code, Reason
 from fairpool.core.requests import Allocation, Because, Request, Status
 from fairpool.core.shares import is_entitled
-from fairpool.core.usual import Basis, Usually, nothing_usual
+from fairpool.core.usual import Basis
 from fairpool.core.waiting import Candidate, Origin, place_of
 from fairpool.core.world import World
 
@@ -83,7 +84,7 @@ class Explanation:
     allocation: what it holds, or would hold at once.
     reasons: of a rejected request why never; of one that loses its right what went; of a waiting one the distinct
         reasons over its candidates. refused: per candidate that is none, why.
-    estimate: of a waiting one, when it starts.
+    estimate: of a waiting one, when it starts, where somebody has looked ahead (`foretold`).
     starts_if_preemptible: a firm request waits, and would start now if it could be interrupted.
     """
 
@@ -98,11 +99,8 @@ class Explanation:
     starts_if_preemptible: bool = False
 
 
-def explain(world: World, request_id: RequestId, now: Instant, usually: Usually = nothing_usual) -> Explanation:
-    """Everything about a live request. usually: how long work takes, for the estimate.
-
-    Raises UnknownObject for one that is not live.
-    """
+def explain(world: World, request_id: RequestId, now: Instant) -> Explanation:
+    """Everything about a live request but when it starts. Raises UnknownObject for one that is not live."""
     status = world.status_of(request_id)
     if status is None:
         raise UnknownObject("request", request_id)
@@ -115,18 +113,18 @@ def explain(world: World, request_id: RequestId, now: Instant, usually: Usually 
         outcome = decide(world, now)
         if world.status_of(request_id) is not Status.QUEUED:
             return _outcome(world, request, outcome)
-        return _waiting(world, request, outcome, now, usually)
+        return _waiting(world, request, outcome, now)
 
 
-def check(world: World, request: Request, now: Instant, usually: Usually = nothing_usual) -> Explanation:
-    """The same for a request that nobody has submitted: would it run, when, and why not."""
+def check(world: World, request: Request, now: Instant) -> Explanation:
+    """The same for a request that nobody has submitted: would it run, and why not."""
     with world.what_if():
         decide(world, now)
         world.apply(ev.Submitted(request=request), now)
         outcome = decide(world, now)
         if world.status_of(request.id) is not Status.QUEUED:
             return _outcome(world, request, outcome)
-        return _waiting(world, request, outcome, now, usually)
+        return _waiting(world, request, outcome, now)
 
 
 def positions(world: World, request_id: RequestId) -> dict[PoolId, int]:
@@ -153,14 +151,23 @@ def _outcome(world: World, request: Request, outcome: Plan) -> Explanation:
     return Explanation(request=request, status=Status.REJECTED, reasons=reasons)
 
 
-def _waiting(world: World, request: Request, outcome: Plan, now: Instant, usually: Usually) -> Explanation:
+def foretold(explanation: Explanation, found: Estimate | Unknown) -> Explanation:
+    """The explanation of one that waits, with what a look ahead has found. Rules do not change in one: of what waits
+    for a window it knows only when the next one opens."""
+    opening = [reason.opens_at for reason in explanation.reasons if reason.opens_at is not None]
+    if isinstance(found, Unknown) and opening:
+        opens_at = min(opening)
+        found = Estimate(low=opens_at, about=opens_at, high=None, grounds=(Ground(basis=Basis.WINDOW),))
+    return replace(explanation, estimate=found)
+
+
+def _waiting(world: World, request: Request, outcome: Plan, now: Instant) -> Explanation:
     holds = {hold.pool: hold for hold in outcome.holds}
     views = tuple(
         _candidate_view(world, request, candidate, holds.get(candidate.pool), now)
         for candidate in _candidates(world, request)
     )
     reasons = tuple(reason for view in views for reason in view.reasons)
-    estimate = estimate_start(world, request.id, now, usually)
     return Explanation(
         request=request,
         status=Status.QUEUED,
@@ -168,18 +175,8 @@ def _waiting(world: World, request: Request, outcome: Plan, now: Instant, usuall
         refused=world.routes.find(Origin.of(request), request.demand, request.preemptible).refusals,
         reasons=reasons,
         eviction=_eviction_for(world, request),
-        estimate=_not_before_its_window(reasons) or estimate if isinstance(estimate, Unknown) else estimate,
         starts_if_preemptible=not request.preemptible and _starts(world, replace(request, preemptible=True), now),
     )
-
-
-def _not_before_its_window(reasons: tuple[Reason, ...]) -> Estimate | None:
-    """Rules do not change in a forecast: of what waits for a window it knows only when the next one opens."""
-    opening = [reason.opens_at for reason in reasons if reason.opens_at is not None]
-    if not opening:
-        return None
-    opens_at = min(opening)
-    return Estimate(low=opens_at, about=opens_at, high=None, grounds=(Ground(basis=Basis.WINDOW),))
 
 
 def _candidates(world: World, request: Request) -> tuple[Candidate, ...]:
@@ -290,9 +287,13 @@ def _holders(world: World, pool: PoolBooks, policy: PolicyBooks, reasons: list[R
         for held in each.allocations.values():
             amounts = tuple(pair for pair in held.request.demand.total if pair[0] in keys)
             if amounts and (not own_only or held.policy == policy.policy.id):
-                found.append(_holder(each, held, amounts, held.request.id in borrowing))
-    found.sort(key=lambda holder: (-max(value for _, value in holder.amounts), holder.since, holder.request))
-    return tuple(found[:MAX_HOLDERS])
+                most = max(value for _, value in amounts)
+                found.append((-most, held.granted_at, held.request.id, each, amounts))
+    first = nsmallest(MAX_HOLDERS, found, key=lambda entry: entry[:3])
+    return tuple(
+        _holder(each, each.allocations[request], amounts, request in borrowing)
+        for _, _, request, each, amounts in first
+    )
 
 
 def _holder(pool: PoolBooks, held: Allocation, amounts: tuple[tuple[str, int], ...], borrowed: bool) -> Holder:
@@ -336,13 +337,11 @@ def _merged_before(beside: dict[PolicyId, list[Request]], own: PolicyId, request
     """How many of the same standing are considered before: inside each policy by criteria 6 to 8, between policies by
     their heads' 7 and 8. So another policy's request comes first when nothing before it in its own line is later than
     the latest of our line up to and including the request."""
-    line = sorted(beside.pop(own), key=place_of)
-    mine = line[: line.index(request) + 1]
+    place = place_of(request)
+    mine = [other for other in beside.pop(own) if place_of(other) <= place]
     gate = max((other.queued_at, other.id) for other in mine)
     before = len(mine) - 1
     for others in beside.values():
-        for other in sorted(others, key=place_of):
-            if (other.queued_at, other.id) > gate:
-                break
-            before += 1
+        behind = min((place_of(other) for other in others if (other.queued_at, other.id) > gate), default=None)
+        before += len(others) if behind is None else sum(place_of(other) < behind for other in others)
     return before

@@ -1,27 +1,34 @@
-"""When a waiting request will start, as far as is known: the planner run forward over what is expected to end (S37).
+"""When those who wait will start, as far as is known: the planner run forward over what is expected to end (S37).
 
 How long work runs is known in part only. So the planner is run forward several times, into several futures: in each of
 them all work takes one of the times that such work usually takes, drawn anew, so that over all futures together short
 and long times are drawn as often as they occur, and each has a pace of its own. What is drawn follows from the
 request's id: asked twice, the same is answered. Where everything is declared there is one future.
+
+One look ahead answers for everybody who waits. It runs on a world of its own, made of values, and pauses after every
+small step: nobody who wants a decision has to wait for more than one of them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from enum import StrEnum
 from heapq import heappop, heappush
 
-from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
+from fairpool.core.front import Front, front_of, pools_of
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.outlook import Estimate, Future, Ground, Kind, Outlook, Start, Unknown, Why
+from fairpool.core.pauses import InSteps, at_once
 from fairpool.core.plan import Plan
 from fairpool.core.planner import decide
-from fairpool.core.requests import Request, Status
+from fairpool.core.requests import Request
 from fairpool.core.usual import Basis, Usual, Usually, nothing_usual
 from fairpool.core.world import World
 
-MAX_STEPS = 200  # ends looked at; an estimate beyond so many endings would be worth little
-MAX_DRAWN_STEPS = 50  # decisions of one future where run times are drawn: there are several of them
+MAX_EVENTS = 4_000
+"""Starts and ends in one future. What comes after so many is worth little, and others want to know something too."""
+
+MAX_ENDS = 25
+"""Ends that are looked at together: each may let somebody start, and a step is to take a few milliseconds at most."""
+
 GRAIN = 10
 """Where run times are drawn, ends count as one that lie within this part of the time gone forward: what is drawn is not
 known to a tenth, and a decision for each of hundreds of ends would keep others waiting."""
@@ -31,97 +38,38 @@ PACES = (10, 6, 18, 3, 40)
 unlike others make whole pools faster or slower; how much, the first jobs of a public trace say
 (docs/explanation/when-will-it-start.md)."""
 
-MOST_UNKNOWN = 3  # requests that an answer names
+_AT_ONCE = 50
+"""Running requests that are looked at between two pauses."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """One thing that an estimate rests on. name, finished: whose run times, and how many were seen.
-    request: one of those whose end is reckoned so; None where nobody's."""
-
-    basis: Basis
-    name: str = ""
-    finished: int = 0
-    request: RequestId | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """That a request starts at about `about`, if nothing more arrives: as often before as after it.
-
-    low, high: between them in about 8 of 10 cases; both are `about` where all run times are declared. high: None where
-    some futures do not reach it. grounds: what counts for most first.
-    """
-
-    low: Instant
-    about: Instant
-    high: Instant | None
-    grounds: tuple[Ground, ...]
-
-
-class Why(StrEnum):
-    """Why nothing can be said."""
-
-    RUN_TIMES = "run times"  # nobody knows how long running work takes
-    GIVES_UP = "gives up"  # it will have waited as long as it is willing to
-    NOTHING_ENDS = "nothing ends"  # nothing that is known to end makes room for it
-    TOO_FAR = "too far"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
-    """That nothing can be said of when a request starts. requests: some of those of whom nothing is known."""
-
-    why: Why
-    requests: tuple[RequestId, ...] = ()
+def look_ahead(
+    front: Front, now: Instant, usually: Usually = nothing_usual, until: RequestId | None = None
+) -> InSteps[Outlook]:
+    """When everybody in front starts if nothing more arrives and all work takes what it declared, or what such work
+    usually takes. until: whoever alone is of interest; when it has started nothing more is looked at."""
+    expected = _Expected(usually)
+    first = _Walk(front, expected, 0, until)
+    futures = [(yield from first.run(now))]
+    if first.is_drawn:
+        for number in range(1, len(PACES)):
+            futures.append((yield from _Walk(front, expected, number, until).run(now)))
+    return Outlook(as_of=now, futures=tuple(futures), claimed=first.claimed)
 
 
 def estimate_start(
     world: World, request: RequestId, now: Instant, usually: Usually = nothing_usual
 ) -> Estimate | Unknown:
-    """When the request starts if nothing more arrives and all work takes what it declared, or what such work usually
-    takes."""
-    expected = _Expected(world, request, usually)
-    first = _Future(world, request, expected, 0).run(now)
-    futures = [first]
-    if first.is_drawn:
-        futures += [_Future(world, request, expected, number).run(now) for number in range(1, len(PACES))]
-    starts = sorted(future.starts_at for future in futures if future.starts_at is not None)
-    if len(starts) <= len(futures) // 2:
-        return _unknown(next(future for future in futures if future.starts_at is None))
-    return Estimate(
-        low=now if world.claim_of(request) is not None else starts[0],  # they may let go at once
-        about=starts[len(futures) // 2],
-        high=starts[-1] if len(starts) == len(futures) else None,
-        grounds=_grounds(futures) or (Ground(basis=Basis.GRACE_PERIOD),),
-    )
-
-
-def _unknown(future: _Future) -> Unknown:
-    why = future.why
-    if why is Why.NOTHING_ENDS and future.unknown:
-        return Unknown(why=Why.RUN_TIMES, requests=tuple(sorted(future.unknown)[:MOST_UNKNOWN]))
-    return Unknown(why=why)
-
-
-def _grounds(futures: list[_Future]) -> tuple[Ground, ...]:
-    """What ended before the start, each kind once."""
-    counted: Counter[tuple[Basis, str]] = Counter()
-    known: dict[tuple[Basis, str], Ground] = {}
-    for future in futures:
-        for ground in future.grounds:
-            counted[ground.basis, ground.name] += 1
-            known.setdefault((ground.basis, ground.name), ground)
-    return tuple(known[kind] for kind in sorted(counted, key=lambda kind: (-counted[kind], kind)))
+    """When one request starts, without a pause. Raises UnknownObject for one that is not queued."""
+    front = front_of(world, pools_of(world, world.queue.request(request)))
+    return at_once(look_ahead(front, now, usually, until=request)).of(request)
 
 
 class _Expected:
-    """What is known of how long work runs, in the pools that matter to the request."""
+    """What is known of how long work runs."""
 
-    def __init__(self, world: World, request: RequestId, usually: Usually) -> None:
+    def __init__(self, usually: Usually) -> None:
         self._usually = usually
         self._known: dict[RequestId, Usual | None] = {}
-        self.pools = _pools_that_matter(world, request)
 
     def usual(self, request: Request) -> Usual | None:
         """Of the request's kind. What it declared itself says more than anything but its own step's run times."""
@@ -133,69 +81,83 @@ class _Expected:
         return self._known[request.id]
 
 
-def _pools_that_matter(world: World, request: RequestId) -> set[PoolId]:
-    """Those where it could start, and those that others who wait there could start in."""
-    home = world.queue.home(request)
-    pools = {candidate.pool for candidate in home.key.candidates} if home is not None else set()
-    others = [set(found) for found in world.queue.preferences()]
-    while True:
-        reached = pools.union(*(found for found in others if found & pools))
-        if reached == pools:
-            return pools
-        pools = reached
+class _Walk:
+    """The way into one future."""
 
-
-class _Future:
-    """One future. `run` goes into it and takes it back."""
-
-    def __init__(self, world: World, request: RequestId, expected: _Expected, number: int) -> None:
-        self.starts_at: Instant | None = None
-        self.why = Why.TOO_FAR
+    def __init__(self, front: Front, expected: _Expected, number: int, until: RequestId | None) -> None:
         self.is_drawn = False
-        self.grounds: list[Ground] = []
-        self.unknown: set[RequestId] = set()
-        self._world = world
-        self._request = request
+        self.claimed: frozenset[RequestId] = frozenset()
+        self._front = front
+        self._last_known = {request for _, request in front.cut.values()}
         self._expected = expected
         self._number = number
+        self._until = until
+        self._starts: dict[RequestId, Start] = {}
+        self._ended: list[Kind] = []
+        self._first: dict[Kind, Ground] = {}
+        self._gone: set[RequestId] = set()
+        self._unknown: set[RequestId] = set()
         self._ends: list[tuple[Instant, RequestId, Ground]] = []
 
-    def run(self, now: Instant) -> _Future:
-        """Go forward until the request starts, or nothing more is known."""
-        with self._world.what_if():
-            plan = decide(self._world, now)
-            for pool in sorted(self._expected.pools):
-                for held in self._world.books[pool].allocations.values():
-                    self._expect(held.request, held.granted_at, now)
-            self._go_on(now, plan)
-        return self
+    def run(self, now: Instant) -> InSteps[Future]:
+        """Go forward until everybody has started, nothing more is known, or it has been far enough."""
+        world = yield from World.restoring(self._front.snapshot)
+        running = list(world.allocations.values())
+        plan = decide(world, now)
+        self.claimed = frozenset(world.claims)
+        for number, held in enumerate(running):
+            if held.request.id in world.allocations:
+                self._expect(held.request, held.granted_at, now)
+            if number % _AT_ONCE == 0:
+                yield
+        why, until = yield from self._go_on(world, plan, now)
+        return Future(
+            starts=self._starts,
+            ended=self._ended,
+            first=self._first,
+            gone=frozenset(self._gone),
+            why=why,
+            until=until,
+            unknown=tuple(sorted(self._unknown)),
+        )
 
-    def _go_on(self, now: Instant, plan: Plan) -> None:
-        world = self._world
+    def _go_on(self, world: World, plan: Plan, now: Instant) -> InSteps[tuple[Why, Instant]]:
+        """Returns what kept the rest from starting, and when that was."""
         began = now
-        for step in range(MAX_STEPS):
-            status = world.status_of(self._request)
-            if status in (Status.ALLOCATED, Status.PREEMPTING):
-                self.starts_at = now
-                return
-            if self.is_drawn and step >= MAX_DRAWN_STEPS:
-                return
-            upcoming = self._next(now)
-            if status is None or upcoming is None:
-                self.why = Why.GIVES_UP if status is None else Why.NOTHING_ENDS
-                return
-            now = self._end_from(upcoming, began)
+        while True:
+            yield
+            if not self._last_known.isdisjoint(grant.request for grant in plan.grants):
+                return Why.TOO_FAR, now  # who comes next in its class is not here: what would start now is not known
+            self._note(plan, now)
+            if self._is_told(world) or len(self._starts) + len(self._ended) >= MAX_EVENTS:
+                return Why.TOO_FAR, now
+            upcoming = self._next(world, now)
+            if upcoming is None:
+                return Why.NOTHING_ENDS, now
+            now = self._end_from(world, upcoming, began)
             plan = decide(world, now)
-            for grant in plan.grants:
-                if grant.allocation.pool in self._expected.pools:
-                    self._expect(grant.allocation.request, now, now)
+
+    def _is_told(self, world: World) -> bool:
+        """Whether everything is known that is of interest."""
+        if self._until is None:
+            return not len(world.queue)
+        return self._until in self._starts or self._until in self._gone
+
+    def _note(self, plan: Plan, now: Instant) -> None:
+        """What a decision says of those who waited."""
+        for grant in plan.grants:
+            self._starts[grant.request] = Start(now, len(self._ended), self.is_drawn)
+        for grant in plan.grants:
+            self._expect(grant.allocation.request, now, now)
+        self._gone.update(reject.request for reject in plan.rejects)
+        self._gone.update(cancel.request for cancel in plan.cancels)
 
     def _expect(self, request: Request, granted_at: Instant, now: Instant) -> None:
         """Note when it will end, where anything is known of that."""
         usual, declared_s = self._expected.usual(request), request.max_runtime_s
         if usual is None:
             if declared_s is None:
-                self.unknown.add(request.id)
+                self._unknown.add(request.id)
                 return
             length_us, ground = declared_s * SECOND, Ground(basis=Basis.MAX_RUNTIME, request=request.id)
         else:
@@ -213,28 +175,31 @@ class _Future:
         place = (_place(request) + self._number * 1_000 // len(PACES)) % 1_000
         return 10 + place * 98 // 100
 
-    def _next(self, now: Instant) -> Instant | None:
+    def _next(self, world: World, now: Instant) -> Instant | None:
         """What time brings next: an end, or a deadline that the decision itself handles."""
-        while self._ends and self._ends[0][1] not in self._world.allocations:
+        while self._ends and self._ends[0][1] not in world.allocations:
             heappop(self._ends)  # it was evicted before
-        moment = self._world.moments.next()
+        moment = world.moments.next()
         ends_at = self._ends[0][0] if self._ends else None
         if moment is not None and moment > now and (ends_at is None or moment < ends_at):
             return moment
         return ends_at
 
-    def _end_from(self, upcoming: Instant, began: Instant) -> Instant:
+    def _end_from(self, world: World, upcoming: Instant, began: Instant) -> Instant:
         """Let what ends then end, where run times are drawn with what ends hardly later; when that is."""
-        world, last = self._world, upcoming
+        last = upcoming
         until = Instant(upcoming + (upcoming - began) // GRAIN) if self.is_drawn else upcoming
         moment = world.moments.next()
         if moment is not None and moment > upcoming:
             until = min(until, moment)
-        while self._ends and self._ends[0][0] <= until:
+        ended = 0
+        while self._ends and self._ends[0][0] <= until and ended < MAX_ENDS:
             last, request, ground = heappop(self._ends)
             if request in world.allocations:
                 world.let_go(request)
-                self.grounds.append(ground)
+                self._ended.append(ground.kind)
+                self._first.setdefault(ground.kind, ground)
+                ended += 1
         return last
 
 

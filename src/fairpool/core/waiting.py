@@ -117,6 +117,20 @@ class RequestClass:
             return head.queued_at
         return min(request.queued_at for request in self.members.values())
 
+    def ahead(self, count: int) -> list[Request]:
+        """The first so many members, in order; the others are not looked at."""
+        entries, members = self._entries, self.members
+        found: dict[RequestId, Request] = {}
+        nearest = [(entries[0], 0)] if entries else []  # of a heap, whoever may come next is below one already taken
+        while nearest and len(found) < count:
+            (_, _, request), at = heappop(nearest)
+            if request in members:
+                found[request] = members[request]
+            for below in (2 * at + 1, 2 * at + 2):
+                if below < len(entries):
+                    heappush(nearest, (entries[below], below))
+        return list(found.values())
+
     def head(self, passed: list[Place]) -> Request | None:
         """The first in order, or None; entries of members that are gone are dropped and appended to `passed`."""
         entries, members = self._entries, self.members

@@ -19,6 +19,7 @@ from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
 from fairpool.core.journal import Journal
 from fairpool.core.lifecycle import HAPPENING_OF, after
 from fairpool.core.moments import Moments
+from fairpool.core.pauses import InSteps, at_once
 from fairpool.core.plan import Claim
 from fairpool.core.policies import Policy, Profile
 from fairpool.core.pools import Pool
@@ -28,6 +29,9 @@ from fairpool.core.requests import Allocation, Eviction, PartPlacement, Request,
 from fairpool.core.routes import Routes
 from fairpool.core.rules import change_rules, settle_rules
 from fairpool.core.waiting import Candidate, RequestClass
+
+_AT_ONCE = 50
+"""Requests that are restored between two pauses: less than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,7 @@ class World:
         self.queue = Queue(self.routes, self.books, self.journal)
         self.moments = Moments(self.journal)
         self.sequence = 0
+        self.rule_changes = 0  # how often the rules have changed since this world began
         self.touched: set[PoolId] = set()  # pools in which something changed since the last decision
         self.loose: dict[RequestId, Claim] = {}  # claims to be placed anew: their pool or policy changed
         self._allocations: dict[RequestId, Allocation] = {}
@@ -155,6 +160,11 @@ class World:
     @classmethod
     def restore(cls, snapshot: Snapshot) -> World:
         """The world that the snapshot was taken of; every pool counts as touched."""
+        return at_once(cls.restoring(snapshot))
+
+    @classmethod
+    def restoring(cls, snapshot: Snapshot) -> InSteps[World]:
+        """As `restore`, with a pause after every few requests."""
         world = cls()
         world.sequence = snapshot.sequence
         world.routes.require_policy = snapshot.require_policy
@@ -166,11 +176,15 @@ class World:
         for policy in snapshot.policies:
             world.routes.set_policy(policy)
             open_account(world.books, policy)
-        for allocation in snapshot.allocations:
+        for number, allocation in enumerate(snapshot.allocations):
             world.hold(allocation)
+            if number % _AT_ONCE == 0:
+                yield
         world.queue.lapsed.update(snapshot.lapsed)
-        for request in snapshot.queued:
+        for number, request in enumerate(snapshot.queued):
             world.enqueue(request)
+            if number % _AT_ONCE == 0:
+                yield
         for claim in snapshot.claims:
             world.post_claim(claim)
         for loose in snapshot.loose:
@@ -338,6 +352,7 @@ class World:
                 return self._ended(event.request, event.how, now)
             case _:
                 assert not self.journal.active, "rules do not change inside what_if: use copy()"
+                self.rule_changes += 1
                 change_rules(self, event)
                 return ()
 

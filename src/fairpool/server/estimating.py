@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairpool.app.use_cases.requests import Explained
-from fairpool.core.forecast import Estimate, Ground, Unknown, Why
 from fairpool.core.ids import RequestId
+from fairpool.core.outlook import Estimate, Ground, Unknown, Why
 from fairpool.core.usual import Basis
 from fairpool.server.outgoing import maybe_moment
 from fairpool.wire.explanations import EstimateView
@@ -21,7 +21,8 @@ _KNOWN = {
 _WHY = {
     Why.GIVES_UP: "it will have waited as long as it is willing to before enough is known to end",
     Why.NOTHING_ENDS: "nothing that is known to end makes room for it",
-    Why.TOO_FAR: "too much has to end before it",
+    Why.TOO_FAR: "more has to start and end before it than is looked at",
+    Why.BUSY: "too many others ask as well: ask again in a moment",
 }
 
 
@@ -35,9 +36,14 @@ def estimate_view(explained: Explained) -> EstimateView | None:
                 about=maybe_moment(found.about),
                 high=maybe_moment(found.high),
                 basis=_basis(found, explained),
+                as_of=maybe_moment(explained.as_of),
             )
         case Unknown():
-            return EstimateView(basis=_unknown(found, explained))
+            return EstimateView(
+                low=maybe_moment(found.later_than),
+                basis=_unknown(found, explained),
+                as_of=maybe_moment(explained.as_of),
+            )
     return None
 
 
@@ -71,4 +77,4 @@ def _named(requests: Iterable[RequestId], explained: Explained) -> Iterable[str]
 
 
 def _is_told(request: RequestId | None, explained: Explained) -> bool:
-    return request not in explained.nameless
+    return request is None or (request in explained.mentioned and request not in explained.nameless)

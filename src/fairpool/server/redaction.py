@@ -8,6 +8,7 @@ are. Every answer that could hold any of that passes here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from fairpool.app.authz import Reach
 from fairpool.app.records import RequestRecord
@@ -92,14 +93,10 @@ def explained(whole: Explained, reach: Reach) -> Explained:
     """What an explanation may draw on: of the requests that it mentions the names of the caller's own only."""
     if reach.owner is None:
         return whole
-    return Explained(
-        explanation=whole.explanation,
-        record=whole.record,
-        mentioned=whole.mentioned,
+    return replace(
+        whole,
         nameless=frozenset(name for name, record in whole.mentioned.items() if not is_within(record, reach)),
-        pool_names=whole.pool_names,
         policy_subjects=subjects(whole.policy_subjects, reach),
-        policy_spans=whole.policy_spans,
     )
 
 

@@ -48,13 +48,15 @@ class EstimateView(View):
 
     about: as likely before as after; None where nothing can be said, and `basis` says why. low, high: the start lies
     between them in about 8 of 10 cases; both are `about` where all run times are declared. high: None where nothing
-    is known of how late it may be.
+    is known of how late it may be. A low without an about: it starts later than that, and nothing more was looked at.
+    as_of: the moment at which it was looked ahead; several who ask within seconds get the same answer.
     """
 
     low: datetime | None = None
     about: datetime | None = None
     high: datetime | None = None
     basis: str
+    as_of: datetime | None = None
 
 
 class Explanation(View):

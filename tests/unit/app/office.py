@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
+from fairpool.app.forecaster import Foreseen, Wanted
 from fairpool.app.leading import Leading
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Leases, Reader, Store, Stored
@@ -130,6 +131,13 @@ class Office:
         self.scheduler.cycle([work])
         return work.future.result(timeout=0)
 
+    def foresee(self, wanted: Wanted) -> Foreseen | None:
+        """When a request starts, once somebody has looked ahead."""
+        work: Work[Foreseen | None] = Work(Future(), wanted=wanted)
+        self.scheduler.cycle([work])
+        self.scheduler.look_ahead()
+        return work.future.result(timeout=0)
+
     def pass_time(self, seconds: float) -> None:
         """Time goes by, and the scheduler wakes as often as it wants to."""
         until = Instant(self.clock.now() + round(seconds * SECOND))
@@ -203,9 +211,9 @@ def _submit(given: requests.Ask, tx: Any) -> Callable[[], RequestRecord]:
     return requests.submit(tx, given)
 
 
-def opened() -> Office:
+def opened(clock: ManualClock | None = None) -> Office:
     """An office with the workspace's defaults, one pool of 8 GPUs and two teams of which each has 2 reserved."""
-    office = Office()
+    office = Office(clock=clock)
     office.do(stacks.ensure_defaults)
     office.pool()
     office.policy("team:red", {"gpu": 2})

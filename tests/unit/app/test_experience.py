@@ -10,8 +10,8 @@ from fairpool.app.experience import FEWEST, HALF_LIFE_S, KEPT, Experience, Work,
 from fairpool.app.store_errors import StoreUnavailable
 from fairpool.app.transaction import Transaction
 from fairpool.app.use_cases import requests
-from fairpool.core.forecast import Estimate
 from fairpool.core.ids import SECOND, Instant
+from fairpool.core.outlook import Estimate
 from fairpool.core.policies import Subject
 from fairpool.core.usual import Basis, Usual
 from tests.unit.app.office import START, Office, ask, opened
@@ -155,7 +155,9 @@ def test_an_estimate_comes_true_when_work_takes_what_it_usually_does() -> None:
     office.do(requests.submit, ask("team:red", 8, name="train", lease_s=DAY // SECOND))
     office.pass_time(20)
     waiting = office.submit("team:red", 8, lease_s=DAY // SECOND)
-    told = office.ask(lambda memory, now: requests.explain(memory, now, memory.live[waiting.id])).explanation.estimate
+    foreseen = office.foresee(waiting.id)
+    assert foreseen is not None
+    told = foreseen.estimate
     assert isinstance(told, Estimate)
     assert [ground.basis for ground in told.grounds] == [Basis.STEP]
     running = office.ask(lambda memory, now: next(iter(memory.world.allocations)))

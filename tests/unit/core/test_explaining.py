@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fairpool.core import events as ev
+from fairpool.core import forecast
 from fairpool.core.errors import UnknownObject
-from fairpool.core.explain import MAX_HOLDERS, CandidateView, check, explain, positions
-from fairpool.core.forecast import MAX_STEPS, Estimate, Ground, Unknown, Why, estimate_start
+from fairpool.core.explain import MAX_HOLDERS, CandidateView, check, explain, foretold, positions
+from fairpool.core.forecast import estimate_start
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.lanes import Lanes
+from fairpool.core.outlook import Estimate, Ground, Unknown, Why
 from fairpool.core.planner import decide
 from fairpool.core.reasons import Code
 from fairpool.core.requests import Because, Request, Status
@@ -223,7 +225,7 @@ def test_without_declared_run_times_nothing_is_known() -> None:
     world = make.settled(EIGHT, make.policy(), _ask("a", 8), later=[_ask("w", 6)])
     unknown = Unknown(why=Why.RUN_TIMES, requests=(RequestId("a"),))
     assert estimate_start(world, W, make.START) == unknown
-    assert explain(world, W, make.START).estimate == unknown
+    assert foretold(explain(world, W, make.START), unknown).estimate == unknown
 
 
 def test_a_request_that_gives_up_first_has_no_start() -> None:
@@ -245,13 +247,17 @@ def test_the_pool_of_an_explained_request_is_named() -> None:
     assert _view(world).pool == PoolId("p")
 
 
-def test_an_estimate_does_not_look_beyond_two_hundred_endings() -> None:
-    """It would be worth little."""
-    running = [_ask(f"a{number:03d}", runtime_s=number + 1) for number in range(MAX_STEPS + 5)]
+def test_an_estimate_looks_at_so_many_starts_and_ends_and_says_how_far_that_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More would be worth little."""
+    monkeypatch.setattr(forecast, "MAX_EVENTS", 10)
+    running = [_ask(f"a{number:03d}", runtime_s=number + 1) for number in range(15)]
     pool = make.pool("p", {"gpu": len(running)})
-    for gpus, known in ((MAX_STEPS - 1, True), (len(running), False)):
-        world = make.settled(pool, make.policy(), *running, later=[_ask("w", gpus)])
-        assert isinstance(estimate_start(world, W, make.START), Estimate) is known
+    near = make.settled(pool, make.policy(), *running, later=[_ask("w", 10)])
+    assert isinstance(estimate_start(near, W, make.START), Estimate)
+    far = make.settled(pool, make.policy(), *running, later=[_ask("w", 11)])
+    assert estimate_start(far, W, make.START) == Unknown(why=Why.TOO_FAR, later_than=Instant(10 * SECOND))
 
 
 def test_a_carve_out_bounds_only_the_keys_that_the_pool_meters() -> None:

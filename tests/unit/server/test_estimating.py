@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fairpool.app.records import RequestRecord, State, Submission
 from fairpool.app.use_cases.requests import Explained
-from fairpool.cli.estimates import start
+from fairpool.cli.estimates import dated, start
 from fairpool.core.explain import Explanation
-from fairpool.core.forecast import Estimate, Ground, Unknown, Why
 from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.outlook import Estimate, Ground, Unknown, Why
 from fairpool.core.requests import Status
 from fairpool.core.usual import Basis
 from fairpool.server.estimating import estimate_view
@@ -26,12 +27,20 @@ def _told(estimate: Estimate | Unknown | None) -> EstimateView | None:
         Explained(
             explanation=explanation,
             record=None,
-            mentioned={},
+            mentioned={request: _record(request) for request in (MINE, THEIRS)},
             pool_names={},
             policy_subjects={},
             policy_spans={},
             nameless=frozenset({THEIRS}),
+            as_of=Instant(0),
         )
+    )
+
+
+def _record(request: RequestId) -> RequestRecord:
+    asked = make.request(request, "team:t", {"gpu": 1})
+    return RequestRecord(
+        request=asked, submission=Submission(created_at=Instant(0)), state=State(status=Status.ALLOCATED)
     )
 
 
@@ -56,6 +65,11 @@ def test_own_steps_profiles_and_teams_are_named_and_others_are_others() -> None:
     )
 
 
+def test_work_that_the_caller_could_not_be_checked_for_is_others() -> None:
+    ended = RequestId("ended-meanwhile")
+    assert _basis(Ground(basis=Basis.STEP, name="secret", finished=7, request=ended)).endswith("others' work")
+
+
 def test_no_more_kinds_of_work_are_named_than_a_person_reads() -> None:
     told = _basis(*(Ground(basis=Basis.STEP, name=f"s{at}", finished=5, request=MINE) for at in range(9)))
     assert told.endswith("step s0 (5 finished), step s1 (5 finished), step s2 (5 finished), other work")
@@ -69,6 +83,20 @@ def test_where_nothing_can_be_said_it_says_why(why: Why) -> None:
     assert told.basis
     if why is Why.RUN_TIMES:
         assert "request mine and others' work takes" in told.basis
+
+
+def test_where_it_was_not_looked_further_it_says_how_far() -> None:
+    told = _told(Unknown(why=Why.TOO_FAR, later_than=Instant(3600 * SECOND)))
+    assert told is not None
+    assert start(told, lambda moment: f"{moment:%H:%M}") == (
+        "starts later than 01:00: more has to start and end before it than is looked at"
+    )
+
+
+def test_an_estimate_says_of_which_moment_it_speaks() -> None:
+    told = _told(Unknown(why=Why.NOTHING_ENDS))
+    assert told is not None
+    assert dated(told, lambda moment: f"{moment:%H:%M}").endswith(" (as of 00:00)")
 
 
 def test_what_does_not_wait_has_no_estimate() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from fairpool.app.authz import EVERYTHING, OWNER, Principal, Reach
 from fairpool.app.errors import Ambiguous, AppError, Conflict, NotFound, QueueFull
-from fairpool.app.experience import Work
+from fairpool.app.forecaster import Foreseen
 from fairpool.app.leases import DEFAULT_LEASE_S
 from fairpool.app.memory import Memory
 from fairpool.app.ports import Reader
@@ -23,11 +23,9 @@ from fairpool.app.use_cases.profiles import defaults_in
 from fairpool.core import events as ev
 from fairpool.core import explain as core_explain
 from fairpool.core.errors import CoreError, IllegalTransition
-from fairpool.core.forecast import Estimate, Unknown
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.policies import Subject, SubjectKind
 from fairpool.core.requests import Demand, Request, Status
-from fairpool.core.usual import Usual, Usually
 
 Answer = Callable[[], RequestRecord]
 
@@ -306,7 +304,8 @@ def _known(memory: Memory, request: RequestId) -> RequestRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """An explanation with the records of those that it mentions. nameless: which of them are not to be named."""
+    """An explanation with the records of those that it mentions. nameless: which of them are not to be named.
+    as_of: the moment of which its estimate speaks."""
 
     explanation: core_explain.Explanation
     record: RequestRecord | None
@@ -315,12 +314,13 @@ class Explained:
     policy_subjects: Mapping[str, str]
     policy_spans: Mapping[str, tuple[str, ...]]
     nameless: frozenset[RequestId] = frozenset()
+    as_of: Instant | None = None
 
 
 def explain(memory: Memory, now: Instant, record: RequestRecord) -> Explained:
     """Why a live request is where it is (S37); of a final one, what is remembered of its end."""
     if record.id in memory.live:
-        explanation = core_explain.explain(memory.world, record.id, now, usually(memory))
+        explanation = core_explain.explain(memory.world, record.id, now)
     else:
         explanation = core_explain.Explanation(
             request=record.request, status=record.status, reasons=record.state.reasons
@@ -329,24 +329,26 @@ def explain(memory: Memory, now: Instant, record: RequestRecord) -> Explained:
 
 
 def check(memory: Memory, reader: Reader, now: Instant, ask: Ask, caller: Principal = OWNER) -> Explained:
-    """Whether a request would run, when, and why not, without submitting it."""
+    """Whether a request would run, and why not, without submitting it."""
     request = build(memory, reader, with_defaults(memory, ask), RequestId("check"), now, caller)
-    return explained_with(memory, core_explain.check(memory.world, request, now, usually(memory)), None)
+    return explained_with(memory, core_explain.check(memory.world, request, now), None)
 
 
-def usually(memory: Memory) -> Usually:
-    """How long a live request usually runs, by what was seen of others like it."""
-
-    def usual(request: Request) -> Usual | None:
-        record = memory.live.get(request.id)
-        return None if record is None else memory.experience.usual(Work.of(request, record.submission.name))
-
-    return usual
+def foretold(explained: Explained, found: Foreseen | None) -> Explained:
+    """The same with when the request starts, where it waits and somebody has looked ahead."""
+    if found is None or explained.explanation.status is not Status.QUEUED:
+        return explained
+    return replace(
+        explained,
+        explanation=core_explain.foretold(explained.explanation, found.estimate),
+        mentioned={**found.records, **explained.mentioned},
+        as_of=found.as_of,
+    )
 
 
 def explained_with(memory: Memory, explanation: core_explain.Explanation, record: RequestRecord | None) -> Explained:
     """An explanation with the names and records that it takes to read it."""
-    ids = _reckoned_with(explanation) | {holder.request for view in explanation.candidates for holder in view.holders}
+    ids = {holder.request for view in explanation.candidates for holder in view.holders}
     ids |= {reason.blocker for reason in explanation.reasons if reason.blocker is not None}
     if explanation.eviction is not None:
         ids |= set(explanation.eviction.victims)
@@ -358,13 +360,3 @@ def explained_with(memory: Memory, explanation: core_explain.Explanation, record
         policy_subjects={policy.id: memory.subject_of(policy.id) for policy in memory.all(Kind.POLICY)},
         policy_spans=spans_of(memory),
     )
-
-
-def _reckoned_with(explanation: core_explain.Explanation) -> set[RequestId]:
-    """Those by whose run times the estimate goes, or of whose it knows nothing."""
-    match explanation.estimate:
-        case Estimate(grounds=grounds):
-            return {ground.request for ground in grounds if ground.request is not None}
-        case Unknown(requests=requests):
-            return set(requests)
-    return set()

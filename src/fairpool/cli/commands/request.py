@@ -288,7 +288,7 @@ def _print_explanation(found: Explanation) -> None:
         for hint in candidate.help:
             click.echo(f"  would start once {hint}")
     if found.estimate is not None:
-        told = estimates.start(found.estimate, render.moment)
+        told = estimates.dated(found.estimate, render.moment)
         click.echo(f"\n{told[0].upper()}{told[1:]}.")
     for reason in found.reasons if not found.candidates else ():
         click.echo(f"  {reason.message}  [{reason.code}]")

@@ -116,7 +116,7 @@ def _check(client: Client, request: RequestCreate) -> int:
         case Verdict.LATER:
             click.echo(f"later: {told.summary}")
             if told.estimate is not None:
-                click.echo(estimates.start(told.estimate, render.moment))
+                click.echo(estimates.dated(told.estimate, render.moment))
         case Verdict.NEVER:
             click.echo(f"never: {told.summary}")
             return Exit.REJECTED

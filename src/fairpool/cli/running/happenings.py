@@ -157,7 +157,7 @@ def why(client: Client, request: str) -> Why:
     """Why a request waits, as the server explains it."""
     found = client.explain(request)
     text = found.summary.removeprefix("waits, ").removeprefix("waits ") or found.status.value
-    if found.estimate is None or found.estimate.about is None:
+    if found.estimate is None or found.estimate.low is None:
         return Why(text=text)
     return Why(text=text, when=estimates.start(found.estimate, _time_of_day))
 

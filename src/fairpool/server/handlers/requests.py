@@ -26,7 +26,7 @@ from fairpool.server.deciding import asked, decided
 from fairpool.server.endpoints import Endpoint, present
 from fairpool.server.explaining import check_view, explanation_view
 from fairpool.server.failures import refusal_of
-from fairpool.server.lookups import reading
+from fairpool.server.lookups import answered, reading
 from fairpool.server.presenting import request_view, request_views
 from fairpool.server.watching import wait
 from fairpool.wire.explanations import CheckResult, Explanation
@@ -153,10 +153,14 @@ async def _checked(call: Call, ask: requests.Ask) -> Response:
     reader = call.workspace.reader
     caller, reach = call.principal, call.reach
 
-    def check(memory: Memory, now: Instant) -> CheckResult:
-        return check_view(requests.check(memory, reader, now, ask, caller), reach)
+    def check(memory: Memory, now: Instant) -> requests.Explained:
+        return requests.check(memory, reader, now, ask, caller)
 
-    return present(await asked(call, check))
+    checked = await asked(call, check)
+    if checked.explanation.status is Status.QUEUED:
+        found = await answered(call, call.workspace.loop.foresee(checked.explanation.request))
+        checked = requests.foretold(checked, found)
+    return present(check_view(checked, reach))
 
 
 async def _list(call: Call) -> Response:
@@ -301,8 +305,12 @@ async def _explain(call: Call) -> Response:
     record = await reading(call, lambda reader: requests.find(reader, ref, reach))
     requests.check_within(record, reach)
 
+    # First when it starts, which may take a while: why it waits is then said of the very moment of the answer.
+    found = await answered(call, call.workspace.loop.foresee(record.id))
+
     def explained(memory: Memory, now: Instant) -> Explanation:
-        return explanation_view(requests.explain(memory, now, requests.get(memory, reader, record.id)), reach)
+        known = requests.explain(memory, now, requests.get(memory, reader, record.id))
+        return explanation_view(requests.foretold(known, found), reach)
 
     return present(await asked(call, explained))
 
