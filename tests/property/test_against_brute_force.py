@@ -1,5 +1,7 @@
 """The core beside the plain model of `brute_force.py`, decision by decision, on small worlds of one pool and two keys.
 
+What is one unit to the model is a thousandth to the core, the least that there is: who counts one too many shows.
+
 Left to others: nodes and devices, several pools (`test_against_the_letter.py`), capacity held for the first blocked
 request (S25), and dedicated reservations.
 """
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from fairpool.core import events as ev
-from fairpool.core.amounts import vector
+from fairpool.core.amounts import of
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import SECOND, Instant, PolicyId, PoolId, RequestId
 from fairpool.core.plan import Plan
@@ -92,7 +94,7 @@ class CoreAndModel(RuleBasedStateMachine):
                   queued_at=self.now)  # fmt: skip
         self.model.waiting[ask.id] = ask
         request = Request(id=RequestId(ask.id), subjects=(Subject.parse(f"team:{name}"),), preemptible=not firm,
-                          demand=Demand.of(vector(needs)), queued_at=self._instant(), priority=priority)  # fmt: skip
+                          demand=Demand.of(of(needs)), queued_at=self._instant(), priority=priority)  # fmt: skip
         self.world.apply(ev.Submitted(request=request), self._instant())
 
     @precondition(lambda self: self.model.running)
@@ -131,7 +133,7 @@ class CoreAndModel(RuleBasedStateMachine):
         return Instant(self.now * SECOND)
 
     def _try_capacity(self, capacity: Units) -> None:
-        pool = Pool(id=POOL, name="p", capacity=vector(capacity), max_bypass_s=10**6)
+        pool = Pool(id=POOL, name="p", capacity=of(capacity), max_bypass_s=10**6)
         if self._applied(ev.PoolSet(pool=pool)):
             self.model.capacity = capacity
             self.model.keep_anew()
@@ -142,8 +144,8 @@ class CoreAndModel(RuleBasedStateMachine):
             pool=POOL,
             subject=Subject.parse(f"team:{team.name}"),
             priority=team.priority,
-            reserved=vector(team.reserved),
-            limit=vector(team.limit),
+            reserved=of(team.reserved),
+            limit=of(team.limit),
             weight=team.weight * 1000,
             grace_s=team.grace_s,
             min_runtime_s=team.min_runtime_s,

@@ -9,7 +9,7 @@ from itertools import combinations
 from random import Random
 
 from fairpool.core import events as ev
-from fairpool.core.amounts import vector
+from fairpool.core.amounts import of
 from fairpool.core.errors import InvalidRules
 from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
 from fairpool.core.planner import decide
@@ -174,7 +174,7 @@ def small_world(rng: Random) -> World:
     pools = [PoolId(name) for name in "pqr"[: rng.choice([1, 2, 2, 3])]]
     capacity = {pool: rng.randint(4, 9) if len(pools) == 1 else rng.randint(2, 5) for pool in pools}
     for pool in pools:
-        amounts = vector({"cpu": capacity[pool]})
+        amounts = of({"cpu": capacity[pool]})
         world.apply(ev.PoolSet(pool=Pool(id=pool, name=pool, capacity=amounts, max_bypass_s=10**6)), Instant(0))
     for team in range(TEAMS):
         span = rng.sample(pools, rng.randint(1, len(pools)))
@@ -196,8 +196,8 @@ def _policy(rng: Random, team: int, span: list[PoolId], reserved: int, most: int
         also=tuple(span[1:]),
         subject=Subject.parse(f"team:t{team}"),
         priority=rng.choice([0, 0, 5]),
-        reserved=vector({"cpu": reserved}),
-        limit=vector({"cpu": rng.randint(max(reserved, 1), most)}) if rng.random() < 0.4 else (),
+        reserved=of({"cpu": reserved}),
+        limit=of({"cpu": rng.randint(max(reserved, 1), most)}) if rng.random() < 0.4 else (),
     )
 
 
@@ -209,7 +209,7 @@ def happen(rng: Random, world: World, number: int) -> None:
     request = Request(
         id=RequestId(f"r{number:03d}"),
         subjects=(Subject.parse(f"team:t{rng.randrange(TEAMS)}"),),
-        demand=Demand.of(vector({"cpu": rng.randint(1, 4)})),
+        demand=Demand.of(of({"cpu": rng.randint(1, 4)})),
         queued_at=now,
         preemptible=rng.random() < 0.75,
         priority=rng.choice([-1, 0, 0, 1]),

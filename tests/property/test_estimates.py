@@ -16,6 +16,7 @@ from fairpool.core.planner import decide
 from fairpool.core.usual import Basis, Usual, Usually
 from fairpool.core.world import World
 from fairpool.testing import builders as make
+from tests.property.worlds import thorough
 
 WORK = st.lists(
     st.tuples(st.sampled_from(["team:a", "team:b", "team:c"]), st.integers(1, 8), st.integers(1, 500)),
@@ -55,7 +56,7 @@ def _starts(world: World) -> dict[RequestId, Instant]:
     return starts
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=thorough(100))
 @given(WORK)
 def test_where_everything_is_declared_and_nothing_arrives_it_starts_just_then(work: list[tuple[str, int, int]]) -> None:
     world = _world(work, declared=True)
@@ -73,7 +74,7 @@ def _usually(seen: list[int]) -> Usually:
     return lambda request: usual
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=thorough(100))
 @given(WORK, st.lists(st.integers(1, 10**9), min_size=5, max_size=20))
 def test_a_range_is_ordered_and_asking_twice_tells_the_same(work: list[tuple[str, int, int]], seen: list[int]) -> None:
     usually = _usually(seen)
@@ -87,7 +88,7 @@ def test_a_range_is_ordered_and_asking_twice_tells_the_same(work: list[tuple[str
     assert world.snapshot() == before
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=thorough(100))
 @given(WORK, st.lists(st.integers(1, 10**9), min_size=5, max_size=20))
 def test_one_look_ahead_tells_everybody_what_each_would_be_told_alone(
     work: list[tuple[str, int, int]], seen: list[int]
@@ -99,7 +100,7 @@ def test_one_look_ahead_tells_everybody_what_each_would_be_told_alone(
         assert outlook.of(request) == estimate_start(world, request, make.START, usually)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=thorough(100))
 @given(WORK, st.lists(st.integers(1, 10**9), min_size=5, max_size=20), st.integers(1, 4))
 def test_of_a_long_line_the_front_is_told_as_ever_and_those_behind_that_it_is_later(
     work: list[tuple[str, int, int]], seen: list[int], most: int

@@ -22,6 +22,8 @@ THOROUGHNESS = float(os.environ.get("FAIRPOOL_THOROUGHNESS", "1"))
 START = Instant(0)
 TEAMS = 4
 PROFILES = ("half", "one")
+LEAST = {"gpu": 1000, "mcpu": 1, "lic": 1}
+"""In what steps amounts are drawn: the least that there is, so that who counts one too many shows."""
 ENDS = (Status.RELEASED, Status.EXPIRED, Status.CANCELLED)
 
 
@@ -63,9 +65,13 @@ def _wide_policy(rng: Random, world: World) -> ev.PolicySet:
     """A policy over several pools; it may promise too much."""
     pools = rng.sample(sorted(world.pools), rng.randint(2, len(world.pools)))
     capacity = dict(total(nominal_capacity(world.pools[pool]) for pool in pools))
-    reserved = {key: rng.randint(0, value // 2000) * 1000 for key, value in capacity.items() if rng.random() < 0.6}
+    reserved = {
+        key: rng.randint(0, value // LEAST[key] // 2) * LEAST[key]
+        for key, value in capacity.items()
+        if rng.random() < 0.6
+    }
     limit = {
-        key: rng.randint(reserved.get(key, 0) // 1000, value // 1000) * 1000
+        key: rng.randint(reserved.get(key, 0) // LEAST[key], value // LEAST[key]) * LEAST[key]
         for key, value in capacity.items()
         if rng.random() < 0.4
     }
@@ -106,16 +112,16 @@ def _profile(rng: Random, world: World, name: str) -> Profile:
 
 def _pool(rng: Random, name: str) -> Pool:
     on_nodes = ["gpu", *(["mcpu"] if rng.random() < 0.3 else [])]
-    licences = (("lic", rng.randint(1, 4) * 1000),) if rng.random() < 0.3 else ()
+    licences = (("lic", rng.randint(1, 4) * LEAST["lic"]),) if rng.random() < 0.3 else ()
     nodes: tuple[Node, ...] = ()
     capacity = licences
     if rng.random() < 0.5:
         nodes = tuple(
-            Node(name=f"n{at}", capacity=tuple((key, rng.randint(1, 4) * 1000) for key in on_nodes))
+            Node(name=f"n{at}", capacity=tuple((key, rng.randint(1, 4) * LEAST[key]) for key in on_nodes))
             for at in range(rng.randint(1, 3))
         )
     else:
-        capacity = tuple(sorted((*licences, *((key, rng.randint(2, 8) * 1000) for key in on_nodes))))
+        capacity = tuple(sorted((*licences, *((key, rng.randint(2, 8) * LEAST[key]) for key in on_nodes))))
     return Pool(
         id=PoolId(name),
         name=name,
@@ -132,10 +138,10 @@ def _policy(rng: Random, pool: Pool, team: int, left: dict[str, int]) -> Policy:
     reserved, limit = {}, {}
     for key, capacity in nominal_capacity(pool):
         if rng.random() < 0.6:
-            reserved[key] = rng.randint(0, left[key] // 1000) * 1000
+            reserved[key] = rng.randint(0, left[key] // LEAST[key]) * LEAST[key]
             left[key] -= reserved[key]
         if rng.random() < 0.4:
-            limit[key] = rng.randint(reserved.get(key, 0) // 1000, capacity // 1000) * 1000
+            limit[key] = rng.randint(reserved.get(key, 0) // LEAST[key], capacity // LEAST[key]) * LEAST[key]
     return Policy(
         id=PolicyId(f"{pool.id}/t{team}"),
         pool=pool.id,
@@ -154,8 +160,8 @@ def _policy(rng: Random, pool: Pool, team: int, left: dict[str, int]) -> Policy:
 
 def _possible(rng: Random, pool: Pool) -> Possible:
     """What the policy allows at other times."""
-    reserved = {key: rng.randint(0, capacity // 1000) * 1000 for key, capacity in nominal_capacity(pool)}
-    limit = {key: rng.randint(value // 1000, value // 1000 + 2) * 1000 for key, value in reserved.items()}
+    reserved = {key: rng.randint(0, capacity // LEAST[key]) * LEAST[key] for key, capacity in nominal_capacity(pool)}
+    limit = {key: value + rng.randint(0, 2) * LEAST[key] for key, value in reserved.items()}
     capacity = dict(nominal_capacity(pool))
     return Possible(
         reserved=of(reserved),
@@ -167,7 +173,7 @@ def _possible(rng: Random, pool: Pool) -> Possible:
 def make_request(rng: Random, number: int, now: Instant) -> Request:
     """Fractions, whole GPUs, CPU-only work, licences, and gangs of equal and unequal parts."""
     part = {"gpu": rng.choice([0, 250, 500, 1000, 1000, 2000, 3000, 4000])}
-    part |= {key: 1000 for key in ("lic", "mcpu") if rng.random() < 0.2}
+    part |= {key: LEAST[key] for key in ("lic", "mcpu") if rng.random() < 0.2}
     amounts = tuple(sorted((key, value) for key, value in part.items() if value)) or (("gpu", 1000),)
     parts = (amounts,) * rng.choice([1, 1, 1, 1, 2])
     if rng.random() < 0.1:
@@ -228,7 +234,9 @@ def change_rules(rng: Random, world: World, now: Instant) -> None:
         nodes = tuple(replace(node, state=state) if node.name == chosen else node for node in pool.nodes)
         event = ev.PoolSet(pool=replace(pool, nodes=nodes))
     elif kind < 0.5:
-        capacity = tuple((key, max(1000, value + rng.choice([-2000, -1000, 1000]))) for key, value in pool.capacity)
+        capacity = tuple(
+            (key, max(1, value // LEAST[key] + rng.choice([-2, -1, 1])) * LEAST[key]) for key, value in pool.capacity
+        )
         event = ev.PoolSet(pool=replace(pool, capacity=capacity))
     elif kind < 0.6:
         event = ev.BorrowersEvicted(pool=pool.id)

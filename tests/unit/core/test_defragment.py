@@ -95,6 +95,16 @@ def test_what_is_gone_is_typical_no_more(how: str) -> None:
     assert _nodes(world, "single") == ["n1" if how == "cancelled" else "n2"]
 
 
+def test_what_has_run_and_ended_is_typical_no_more() -> None:
+    """Had it any say yet, the four of `n1` would be kept together."""
+    pool = make.pool(nodes={"n0": {"gpu": 1}, "n1": {"gpu": 4}, "n2": {"gpu": 5}}, placement=Placement.DEFRAGMENT)
+    world = _settled(pool, _ask("first"), _ask("wide", {"gpu": 4}))
+    world.apply(ev.Ended(request=RequestId("wide"), how=Status.RELEASED), make.START)
+    world.apply(ev.Submitted(request=_ask("single")), make.START)
+    decide(world, make.START)
+    assert _nodes(world, "first", "single") == ["n0", "n1"]
+
+
 def test_work_without_gpus_takes_cpus_where_no_gpu_is_left() -> None:
     """`n1` has fewer left, and its GPUs need them."""
     nodes = {"n1": {"gpu": 2, "mcpu": 16_000}, "n2": {"gpu": 1, "mcpu": 64_000}}

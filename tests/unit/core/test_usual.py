@@ -27,9 +27,19 @@ def test_one_that_runs_already_takes_what_those_took_that_lasted_longer(permille
     assert _usual(10, 20, 30, 40, 50).length_us(permille, ran_us=20) == length
 
 
-@pytest.mark.parametrize(("permille", "length"), [(250, 133), (500, 200), (900, 1_000)])
+@pytest.mark.parametrize(("permille", "length"), [(250, 1_333_333), (500, 2_000_000), (900, 10_000_000)])
 def test_of_what_has_lasted_longer_than_nearly_all_half_lasts_as_long_again(permille: int, length: int) -> None:
-    assert _usual(10, 20, 30, 40, 50).length_us(permille, ran_us=100) == pytest.approx(length, abs=1)
+    assert _usual(10, 20, 30, 40, 50).length_us(permille, ran_us=1_000_000) == length
+
+
+def test_three_that_lasted_longer_are_enough_to_draw_from_and_two_are_not() -> None:
+    five = _usual(10, 20, 30, 40, 50)
+    assert [five.length_us(500, ran_us=ran) for ran in (29, 30)] == [40, 60]
+
+
+@pytest.mark.parametrize(("lengths", "varies"), [((10,), False), ((10, 10, 10), False), ((10, 10, 20), True)])
+def test_there_is_something_to_draw_where_not_all_took_the_same(lengths: tuple[int, ...], varies: bool) -> None:
+    assert _usual(*lengths).varies is varies
 
 
 def test_a_length_counts_for_its_weight() -> None:

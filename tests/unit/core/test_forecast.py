@@ -1,0 +1,101 @@
+"""Several futures, drawn from what is known of run times: what they come to, and when nothing can be said (S37)."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import pytest
+
+from fairpool.core import events as ev
+from fairpool.core.forecast import PACES, Estimate, Ground, Unknown, Why, estimate_start
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.planner import decide
+from fairpool.core.requests import Request
+from fairpool.core.usual import Basis, Usual, Usually
+from fairpool.core.world import World
+from fairpool.testing import builders as make
+
+W = RequestId("w")
+EIGHT = make.pool("p", {"gpu": 8})
+
+
+def _usually(*lengths_s: float, basis: Basis = Basis.PROFILE) -> Usually:
+    lengths = tuple(int(each * SECOND) for each in lengths_s)
+    known = Usual(basis=basis, name="train", lengths_us=lengths, cumulated=tuple(accumulate(1 for _ in lengths)))
+    return lambda request: known
+
+
+def _ask(name: str, gpus: float = 8, *, runtime_s: int | None = None, timeout_s: int | None = None) -> Request:
+    return make.request(name, "team:t", {"gpu": gpus}, max_runtime_s=runtime_s, wait_timeout_s=timeout_s)
+
+
+def _seconds(estimate: Estimate | Unknown) -> tuple[float, float, float | None]:
+    assert isinstance(estimate, Estimate)
+    high = None if estimate.high is None else estimate.high / SECOND
+    return estimate.low / SECOND, estimate.about / SECOND, high
+
+
+def _started_at_100(*running: Request) -> World:
+    """They run since 100 s, and `w` waits for them."""
+    began = Instant(100 * SECOND)
+    world = make.settled(EIGHT, make.policy())
+    for request in (*running, _ask("w")):
+        world.apply(ev.Submitted(request=request), began)
+    decide(world, began)
+    assert list(world.queued) == ["w"]
+    return world
+
+
+TENS = tuple(range(10, 1010, 10))
+
+
+def test_every_future_takes_a_time_that_was_seen_at_its_own_pace() -> None:
+    """`a` has run for 30 s, so that it takes one of the times beyond that; the rest of it is faster or slower."""
+    now = Instant(130 * SECOND)
+    told = estimate_start(_started_at_100(_ask("a")), W, now, _usually(*TENS))
+    possible = {130 + (length - 30) * pace / 10 for length in TENS if length > 30 for pace in PACES}
+    low, about, high = _seconds(told)
+    assert high is not None
+    assert low < about < high
+    assert {low, about, high} <= possible
+
+
+def test_where_all_took_the_same_nothing_is_drawn() -> None:
+    now = Instant(130 * SECOND)
+    told = estimate_start(_started_at_100(_ask("a")), W, now, _usually(60, 60, 60))
+    at = Instant(160 * SECOND)
+    ground = Ground(basis=Basis.PROFILE, name="train", finished=3, request=RequestId("a"))
+    assert told == Estimate(low=at, about=at, high=at, grounds=(ground,))
+
+
+def test_work_ends_no_later_than_it_declared() -> None:
+    world = _started_at_100(_ask("a", runtime_s=50))
+    told = estimate_start(world, W, Instant(130 * SECOND), _usually(900, 1000, basis=Basis.STEP))
+    assert isinstance(told, Estimate)
+    assert told.high == 150 * SECOND
+
+
+def test_what_it_declared_says_more_than_what_others_of_its_profile_took() -> None:
+    world = _started_at_100(_ask("a", runtime_s=50))
+    told = estimate_start(world, W, Instant(130 * SECOND), _usually(1, 2, 3))
+    assert isinstance(told, Estimate)
+    assert (told.about, told.grounds[0].basis) == (150 * SECOND, Basis.MAX_RUNTIME)
+
+
+def test_who_gives_up_in_most_futures_has_no_start() -> None:
+    """S36: though in two of five, the first among them, it does start."""
+    world = make.settled(EIGHT, make.policy(), _ask("a0", 4), later=[_ask("w", timeout_s=60)])
+    told = estimate_start(world, W, make.START, _usually(10, 20, 30, 40, 500, 600, 700, 800, 900, 1000))
+    assert told == Unknown(why=Why.GIVES_UP)
+
+
+def test_who_gives_up_is_told_so_though_nobody_knows_how_long_others_run() -> None:
+    world = make.settled(EIGHT, make.policy(), _ask("a"), later=[_ask("w", timeout_s=60)])
+    assert estimate_start(world, W, make.START) == Unknown(why=Why.GIVES_UP)
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_no_more_than_three_of_unknown_length_are_named(count: int) -> None:
+    world = make.settled(EIGHT, make.policy(), *(_ask(f"a{number}", 1) for number in range(count)), later=[_ask("w")])
+    names = tuple(RequestId(f"a{number}") for number in range(count))
+    assert estimate_start(world, W, make.START) == Unknown(why=Why.RUN_TIMES, requests=names[:3])

@@ -1,0 +1,142 @@
+"""What happens in one pool that lets somebody start in another: nobody has to wait for the next event there (INV-7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fairpool.core import events as ev
+from fairpool.core.audit import audit
+from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.plan import Plan
+from fairpool.core.planner import decide
+from fairpool.core.pools import NodeState
+from fairpool.core.requests import Because, Eviction, Request, Status
+from fairpool.core.world import World
+from fairpool.testing import builders as make
+
+A, B = make.pool("a", {"cpu": 8}), make.pool("b", {"cpu": 8})
+
+
+def _ask(name: str, cpus: float = 1, subject: str = "team:t", *, pool: str = "", priority: int = 0) -> Request:
+    return make.request(name, subject, {"cpu": cpus}, pool=pool, priority=priority)
+
+
+def _ends(world: World, name: str, how: Status = Status.RELEASED) -> Plan:
+    world.apply(ev.Ended(request=RequestId(name), how=how), make.START)
+    made = decide(world, make.START)
+    assert audit(world, make.START) == ()
+    return made
+
+
+def _granted(made: Plan) -> dict[str, str | None]:
+    return {str(grant.request): grant.allocation.pool for grant in made.grants}
+
+
+# ---- one policy over two pools (S19) ---------------------------------------------------------------------------------
+
+WIDE = make.policy("team:t", None, {"cpu": 4}, pool="a", also=("b",))
+
+
+def test_what_ends_in_one_pool_makes_room_under_the_limit_in_the_other() -> None:
+    world = make.settled(A, B, WIDE, _ask("there", 4, pool="a"), later=[_ask("w", pool="b")])
+    assert RequestId("w") in world.queue
+    assert _granted(_ends(world, "there")) == {"w": "b"}
+
+
+def test_a_pool_where_nobody_waits_is_not_looked_at() -> None:
+    world = make.settled(A, B, WIDE, _ask("there", 4, pool="a"))
+    world.apply(ev.Ended(request=RequestId("there"), how=Status.RELEASED), make.START)
+    assert not world.touched
+
+
+def test_what_is_kept_no_longer_in_one_pool_makes_room_under_the_limit_in_the_other() -> None:
+    """S31: `w` is withdrawn while room is being made for it in `a`."""
+    guest = make.policy("team:g", pool="a")
+    owner = make.policy("team:t", {"cpu": 4}, {"cpu": 4}, pool="a", also=("b",))
+    world = make.settled(
+        A, B, owner, guest, _ask("g", 8, "team:g"), later=[_ask("w", 4, pool="a"), _ask("x", pool="b")]
+    )
+    assert list(world.claims) == ["w"]
+    assert RequestId("x") in world.queue
+    assert _granted(_ends(world, "w", Status.CANCELLED)) == {"x": "b"}
+
+
+# ---- one request with candidates in two pools (S26) ------------------------------------------------------------------
+
+
+def test_who_starts_in_one_pool_leaves_the_line_of_the_other_to_those_behind() -> None:
+    """S25: in `b`, which keeps strict order, `big` stood before `small`."""
+    strict = replace(B, backfill=False)
+    policies = [make.policy("team:t", pool=name, priority=5) for name in "ab"]
+    others = [make.policy("team:x", {"cpu": 8}, pool=name) for name in "ab"]
+    firm = [make.request(f"x{name}", "team:x", {"cpu": 4}, pool=name, preemptible=False) for name in "ab"]
+    small = make.policy("team:s", pool="b")
+    world = make.settled(
+        A, strict, *policies, *others, small, *firm, later=[_ask("big", 6), _ask("small", 2, "team:s")]
+    )
+    assert set(world.queued) == {"big", "small"}
+    assert _granted(_ends(world, "xa")) == {"big": "a", "small": "b"}
+
+
+def test_whom_room_is_made_for_in_one_pool_holds_nobody_back_in_the_other() -> None:
+    """`big` may evict `g` from ten seconds on; then it waits for that, and `small` need not wait for `big` in `b`."""
+    strict = replace(B, backfill=False)
+    policies = [make.policy("team:t", pool=name, priority=5) for name in "ab"]
+    young = make.policy("team:g", pool="a", min_runtime_s=10)
+    owner, small = make.policy("team:x", {"cpu": 8}, pool="b"), make.policy("team:s", pool="b")
+    firm = make.request("x", "team:x", {"cpu": 4}, preemptible=False)
+    asks = [_ask("big", 6), _ask("small", 2, "team:s")]
+    world = make.settled(A, strict, *policies, young, owner, small, firm, _ask("g", 8, "team:g"), later=asks)
+    assert set(world.queued) == {"big", "small"}
+    made = decide(world, Instant(10 * SECOND))
+    assert [(evict.request, evict.cause) for evict in made.evictions] == [("g", "big")]
+    assert _granted(made) == {"small": "b"}
+
+
+# ---- what is kept, when the pool changes (S31) -----------------------------------------------------------------------
+
+NODES = make.pool(nodes={"n1": {"gpu": 2, "mcpu": 8}, "n2": {"gpu": 2, "mcpu": 8}})
+
+
+def _gpus(name: str, subject: str, *, preemptible: bool = True, at_s: int = 0) -> Request:
+    queued_at = Instant(at_s * SECOND)
+    return make.request(name, subject, {"gpu": 2, "mcpu": 4}, preemptible=preemptible, queued_at=queued_at)
+
+
+def _claiming() -> World:
+    """Room is being made for `w` on n1, and `rival`, which has waited longer, would come first."""
+    policies = [
+        make.policy("team:t", priority=5),
+        make.policy("team:rival", priority=5),
+        make.policy("team:g"),
+        make.policy("team:x", {"gpu": 2, "mcpu": 8}),
+    ]
+    running = [_gpus("g", "team:g"), _gpus("x", "team:x", preemptible=False)]
+    world = make.settled(NODES, *policies, later=[*running, _gpus("w", "team:t", at_s=1), _gpus("rival", "team:rival")])
+    assert [(claim.request, claim.parts[0].node) for claim in world.claims.values()] == [("w", "n1")]
+    assert RequestId("rival") in world.queue
+    return world
+
+
+def test_what_is_kept_moves_with_its_rank_to_another_node_when_its_own_fails() -> None:
+    """S23, criterion 1: so `rival` does not slip in; and who has started has nothing kept for it."""
+    world = _claiming()
+    failed = tuple(replace(node, state=NodeState.DOWN) if node.name == "n1" else node for node in NODES.nodes)
+    world.apply(ev.PoolSet(pool=replace(NODES, nodes=failed)), make.START)
+    world.apply(ev.Ended(request=RequestId("x"), how=Status.RELEASED), make.START)
+    made = decide(world, make.START)
+    assert _granted(made) == {"w": "p"}
+    assert (made.claims, made.unclaims) == ((), ())
+
+
+def test_what_is_kept_moves_when_its_node_lacks_one_key_only() -> None:
+    """The GPUs of n1 would still do; of its CPUs too few are left. Both nodes are being emptied."""
+    world = _claiming()
+    world.apply(ev.Ended(request=RequestId("rival"), how=Status.CANCELLED), make.START)
+    until = Instant(30 * SECOND)
+    world.evict(RequestId("x"), Eviction(cause=None, because=Because.CAPACITY, deadline_at=until))
+    shrunk = make.pool(nodes={"n1": {"gpu": 2, "mcpu": 2}, "n2": {"gpu": 2, "mcpu": 8}})
+    world.apply(ev.PoolSet(pool=shrunk), make.START)
+    made = decide(world, make.START)
+    assert [(claim.request, claim.parts[0].node) for claim in made.claims] == [("w", "n2")]
+    assert made.unclaims == ()
