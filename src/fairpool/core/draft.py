@@ -72,10 +72,9 @@ class Draft:
         self._shares_changed(candidate)
         if claim is not None:
             self._shares_changed(Candidate(claim.policy, claim.pool))
-        if len(candidates) > 1:
-            for other in candidates:
-                if other.pool != candidate.pool:
-                    self._left(other.pool, request, claimed=claim is not None and claim.pool == other.pool)
+        for other in candidates:
+            if other.pool != candidate.pool:
+                self._left(other.pool, request, claimed=claim is not None and claim.pool == other.pool)
 
     def hold_for(self, request: Request, candidate: Candidate | None, places: Places) -> None:
         """Give a request that is queued no longer what it asked for."""

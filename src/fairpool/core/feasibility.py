@@ -96,11 +96,8 @@ def _tightest(nodes: PoolNodes, demand: Demand) -> tuple[str, int, int]:
             most[key] = max(most.get(key, 0), value)
         most[GPU] = max(most.get(GPU, 0), node.devices.total * WHOLE)
     asked = [(key, value) for part in demand.parts for key, value in part if key in nodes.keys]
-    for key, value in asked:
-        if value > most.get(key, 0):
-            return key, value, most.get(key, 0)
-    key, value = asked[0]
-    return key, value, most.get(key, 0)
+    key, value = next(((key, value) for key, value in asked if value > most[key]), asked[0])
+    return key, value, most[key]
 
 
 def _not_offered(policy: PolicyBooks, profile: str) -> Reason | None:

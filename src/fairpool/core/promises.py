@@ -51,8 +51,8 @@ def check_rules(pools: Mapping[PoolId, Pool], policies: Iterable[Policy], change
 
 def _reached(changed: Iterable[PoolId], policies: list[Policy]) -> set[PoolId]:
     """The changed pools, and those that policies join to them."""
-    around, wide = set(changed), [set(policy.pools) for policy in policies if policy.also]
-    while more := [span for span in wide if not span.isdisjoint(around) and not span <= around]:
+    around, spans = set(changed), [set(policy.pools) for policy in policies]
+    while more := [span for span in spans if not span.isdisjoint(around) and not span <= around]:
         around.update(*more)
     return around
 

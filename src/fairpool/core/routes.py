@@ -37,13 +37,12 @@ class Routes:
         self.forget()
 
     def drop_policy(self, policy: PolicyId) -> None:
-        """A policy goes; nothing happens where it is not there."""
+        """A policy goes, where it is there; `forget` is left to whoever changes the rules."""
         old = self.policies.pop(policy, None)
         if old is not None:
             del self._by_subject[old.subject][policy]
             if not self._by_subject[old.subject]:
                 del self._by_subject[old.subject]
-        self.forget()
 
     def policy(self, policy: PolicyId) -> Policy:
         """A policy. Raises UnknownObject."""

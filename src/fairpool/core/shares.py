@@ -31,6 +31,6 @@ def dominant_borrowed_share(account: Account, used: dict[str, int]) -> int:
     for key, value in used.items():
         over = value - reserved.get(key, 0)
         if over > 0 and key in account.bounded:
-            of_key = over * RESOLUTION * WHOLE // (max(capacity.get(key, 0), 1) * account.policy.weight)
+            of_key = over * RESOLUTION * WHOLE // ((capacity.get(key) or 1) * account.policy.weight)
             share = max(share, of_key)
     return share

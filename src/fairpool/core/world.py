@@ -272,7 +272,6 @@ class World:
         self._allocations[allocation.request.id] = allocation
         if allocation.pool is not None:
             self.books[allocation.pool].enter(allocation)
-            self._touch(allocation.pool, allocation.policy)
 
     def _leave(self, allocation: Allocation) -> None:
         del self._allocations[allocation.request.id]
@@ -319,7 +318,6 @@ class World:
     def _keep(self, claim: Claim, request: Request) -> None:
         self._claims[claim.request] = claim
         self.books[claim.pool].post_claim(claim, request, 1)
-        self._touch(claim.pool, claim.policy)
 
     def _unkeep(self, claim: Claim, request: Request) -> None:
         del self._claims[claim.request]

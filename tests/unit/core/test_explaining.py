@@ -14,7 +14,7 @@ from fairpool.core.lanes import Lanes
 from fairpool.core.outlook import Estimate, Ground, Unknown, Why
 from fairpool.core.planner import decide
 from fairpool.core.reasons import Code
-from fairpool.core.requests import Because, Request, Status
+from fairpool.core.requests import Because, Eviction, Request, Status
 from fairpool.core.usual import Basis
 from fairpool.core.world import World
 from fairpool.testing import builders as make
@@ -54,6 +54,46 @@ def test_a_running_request_is_told_by_what_it_holds() -> None:
 def test_what_is_missing_is_how_much_more_would_have_to_be_free() -> None:
     world = make.settled(EIGHT, make.policy(), _ask("a", 6), later=[_ask("w", 5)])
     assert _view(world).missing == (("gpu", 3000),)
+
+
+def test_what_is_missing_counts_neither_carve_outs_nor_what_is_kept_as_free() -> None:
+    """S14, S31: of 4 free GPUs 2 are dedicated to others; of 4 that are being freed none is for `w`."""
+    owner = make.policy("team:owner", {"gpu": 2}, dedicated=True)
+    world = make.settled(EIGHT, owner, make.policy(), _ask("a", 4), later=[_ask("w", 5)])
+    assert _view(world).missing == (("gpu", 3000),)
+    owner, guest = make.policy("team:owner", {"gpu": 4}), make.policy("team:b")
+    asks = [_ask("b", 4, "team:b"), _ask("a", 3, "team:b"), _ask("o", 4, "team:owner"), _ask("w", 2)]
+    world = make.settled(EIGHT, owner, guest, make.policy(), later=asks)
+    assert [evict.request.id for evict in world.allocations.values() if evict.eviction] == ["a"]
+    assert _view(world).missing == (("gpu", 2000),)
+
+
+def test_holders_are_told_with_what_they_hold_of_what_is_missing_and_of_that_alone() -> None:
+    """The largest by whichever key they hold most of."""
+    pool = make.pool("p", {"gpu": 8, "lic": 8, "mcpu": 9000})
+    asks = [("few", {"gpu": 3, "lic": 2, "mcpu": 900}), ("many", {"gpu": 1, "lic": 6}), ("gpus", {"gpu": 4, "mcpu": 9})]
+    running = [make.request(name, "team:t", units) for name, units in asks]
+    world = make.settled(pool, make.policy(), *running, later=[make.request("w", "team:t", {"gpu": 2, "lic": 1})])
+    (reason,) = _view(world).reasons
+    assert reason.key == "gpu"
+    assert [(holder.request, holder.amounts) for holder in _view(world).holders] == [
+        ("gpus", (("gpu", 4000),)),
+        ("few", (("gpu", 3000),)),
+        ("many", (("gpu", 1000),)),
+    ]
+
+
+def test_who_holds_most_of_any_missing_key_comes_first() -> None:
+    pool = make.pool("p", {"gpu": 4, "lic": 9})
+    limited = make.policy("team:t", None, {"lic": 9})
+    running = [
+        make.request("few", "team:t", {"gpu": 3, "lic": 2}),
+        make.request("many", "team:t", {"gpu": 1, "lic": 7}),
+    ]
+    world = make.settled(pool, limited, *running, later=[make.request("w", "team:t", {"gpu": 2, "lic": 1})])
+    view = _view(world)
+    assert {reason.key for reason in view.reasons} == {"gpu", "lic"}
+    assert [holder.request for holder in view.holders] == ["many", "few"]
 
 
 def test_the_largest_holders_come_first_and_no_more_than_a_person_reads() -> None:
@@ -265,3 +305,42 @@ def test_a_carve_out_bounds_only_the_keys_that_the_pool_meters() -> None:
     owner = make.policy("team:owner", {"gpu": 4}, dedicated=True)
     world = make.settled(EIGHT, owner, make.policy(), make.request("w", "team:t", {"gpu": 4, "mcpu": 99_000}))
     assert world.status_of(W) is Status.ALLOCATED
+
+
+# ---- carve-outs (S14) ------------------------------------------------------------------------------------------------
+
+
+def _leaves(world: World, name: str) -> None:
+    """An operator has it let go; it is still there."""
+    world.evict(RequestId(name), Eviction(cause=None, because=Because.CAPACITY, deadline_at=Instant(30 * SECOND)))
+
+
+def test_what_is_idle_now_and_dedicated_is_nobody_elses_though_others_are_leaving() -> None:
+    """4 are free, all of them the owner's; that 4 more will be does not help `w` now."""
+    owner = make.policy("team:owner", {"gpu": 4}, dedicated=True)
+    world = make.settled(EIGHT, owner, make.policy("team:b"), make.policy(), _ask("b", 4, "team:b"))
+    _leaves(world, "b")
+    world.apply(ev.Submitted(request=_ask("w", 2)), make.START)
+    assert decide(world, make.START).grants == ()
+    (reason,) = _view(world).reasons
+    assert (reason.code, reason.free) == (Code.DEDICATED_TO_OTHERS, 0)
+
+
+def test_what_will_be_idle_and_dedicated_is_nobody_elses() -> None:
+    """`own` leaves, so that its 4 will be the owner's idle ones. Of the 4 others one is in firm use, 3 are for `c`."""
+    owner = make.policy("team:owner", {"gpu": 4}, dedicated=True)
+    others = [
+        make.policy("team:x", {"gpu": 1}),
+        make.policy("team:b"),
+        make.policy("team:c", priority=9),
+        make.policy(),
+    ]
+    firm = make.request("x", "team:x", {"gpu": 1}, preemptible=False)
+    world = make.settled(EIGHT, owner, *others, _ask("own", 4, "team:owner"), firm, _ask("b", 1, "team:b"))
+    _leaves(world, "own")
+    for request in (_ask("c", 3, "team:c"), _ask("w", 1)):
+        world.apply(ev.Submitted(request=request), make.START)
+        decide(world, make.START)
+    assert list(world.claims) == ["c"]
+    assert world.free(EIGHT.id) == {"gpu": 2000}
+    assert RequestId("w") in world.queue

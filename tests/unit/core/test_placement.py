@@ -226,3 +226,34 @@ def test_a_gang_that_fits_by_units_but_not_by_nodes_waits() -> None:
     other = _settled(replace(pool, name="p"), _ask("w", {"gpu": 2}, {"gpu": 2}, {"gpu": 2}))
     assert plan(other, make.START).is_empty
     assert other.status_of(RequestId("w")) is None, "rejected: no nodes could ever hold it (S16)"
+
+
+def test_a_fraction_opens_no_new_device_where_it_can_join_another() -> None:
+    """S8: n1 is the fuller node by what it has, and `b` would be the first there."""
+    pool = make.pool(nodes={"n1": {"gpu": 1, "mcpu": 1}, "n2": {"gpu": 2, "mcpu": 8}})
+    world = _settled(pool, _ask("a", {"gpu": 0.5, "mcpu": 4}), _ask("b", {"gpu": 0.5}))
+    assert [_nodes(world, name) for name in "ab"] == [["n2"], ["n2"]]
+    assert _devices(world, "b") == [((0, 500),)]
+
+
+def test_a_device_that_is_shared_no_more_is_one_like_the_others() -> None:
+    pool = make.pool(nodes={"n1": {"gpu": 1}, "n2": {"gpu": 2}})
+    world = _settled(pool, _ask("a", {"gpu": 2}), _ask("b", HALF))
+    world.apply(ev.Ended(request=RequestId("b"), how=Status.RELEASED), make.START)
+    world.apply(ev.Ended(request=RequestId("a"), how=Status.RELEASED), make.START)
+    for name, gpus in (("c", 1), ("d", 0.5), ("e", 0.5), ("f", 1)):
+        world.apply(ev.Submitted(request=_ask(name, {"gpu": gpus})), make.START)
+        decide(world, make.START)
+    assert [_nodes(world, name) for name in "cdef"] == [["n1"], ["n2"], ["n2"], ["n2"]]
+
+
+def test_a_gang_of_fractions_is_placed_where_the_obvious_order_would_fail() -> None:
+    """Best fit would lay the larger part beside `a` on n1, where alone the CPUs of the other are."""
+    pool = make.pool(nodes={"n1": {"gpu": 1, "mcpu": 8}, "n2": {"gpu": 1, "mcpu": 1}})
+    world = _settled(pool, make.request("a", "team:t", {"gpu": 0.25, "mcpu": 0}), _ask("g1", {"gpu": 0.25, "mcpu": 2}))
+    assert [_nodes(world, name) for name in ("a", "g1")] == [["n1"], ["n1"]]
+    world.apply(ev.Ended(request=RequestId("g1"), how=Status.RELEASED), make.START)
+    world.apply(ev.Submitted(request=_ask("gang", {"gpu": 0.5, "mcpu": 1}, {"gpu": 0.25, "mcpu": 8})), make.START)
+    decide(world, make.START)
+    assert _nodes(world, "gang") == ["n2", "n1"]
+    assert _devices(world, "gang") == [((0, 500),), ((0, 250),)]

@@ -119,6 +119,14 @@ def test_no_set_of_pools_is_overlooked() -> None:
         assert not found or found[0] in short, f"seed {seed}"
 
 
+def test_what_is_left_of_a_span_is_judged_with_what_lies_there_anyway() -> None:
+    """Once a is known to be short, all that may lie in a or b counts against b."""
+    ab = frozenset({A, B})
+    reserved = {frozenset({A}): 1, ab: 2, frozenset({B}): 2}
+    assert list(shortfalls({A: 0, B: 3}, reserved)) == [frozenset({A}), frozenset({B})]
+    assert list(shortfalls({A: 0, B: 4}, reserved)) == [frozenset({A})]
+
+
 # ---- degraded (S6) ---------------------------------------------------------------------------------------------------
 
 

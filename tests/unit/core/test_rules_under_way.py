@@ -211,3 +211,80 @@ def test_a_restart_between_a_change_and_the_decision_changes_nothing() -> None:
         made = plan(world, make.START)
         assert made.evictions
         assert plan(world.copy(), make.START) == made
+
+
+# ---- several changes at once -----------------------------------------------------------------------------------------
+
+
+def test_requests_that_others_ask_as_and_rules_change_in_one_and_all_are_looked_at() -> None:
+    """S17: of the two that wait one is made somebody else's, while the limit falls for both."""
+    limited = make.policy("team:t", None, {"gpu": 4})
+    world = make.settled(make.pool("p", {"gpu": 8}), limited, make.policy("team:b"), _ask("a", 4, "team:t"))
+    for request in (_ask("w", 6, "team:b"), _ask("other", 6)):
+        _apply(world, ev.Submitted(request=request))
+    decide(world, make.START)
+    moved = replace(world.request(RequestId("other")), subjects=_ask("x", 1, "team:t").subjects)
+    narrow = make.policy("team:b", None, {"gpu": 4})
+    changes = ev.Together(events=(ev.Redirected(request=moved), ev.PolicySet(policy=narrow)))
+    _apply(world, changes)
+    made = decide(world, make.START)
+    assert [reject.request for reject in made.rejects] == ["w"], "no number allows six any more"
+    assert [cancel.request for cancel in made.cancels] == ["other"], "it has lost its right"
+
+
+def test_what_is_kept_in_one_pool_stays_when_another_pool_of_its_policy_goes() -> None:
+    """S10, S31."""
+    a, b = make.pool("a", {"gpu": 4}), make.pool("b", {"gpu": 4})
+    owner = make.policy("team:t", {"gpu": 4}, pool="a", also=("b",))
+    guests = [make.policy("team:b", pool=name) for name in "ab"]
+    running = [make.request(f"in_{name}", "team:b", {"gpu": 4}, pool=name) for name in "ab"]
+    world = make.settled(a, b, owner, *guests, *running, later=[make.request("w", "team:t", {"gpu": 4}, pool="b")])
+    kept = world.claims[W]
+    assert kept.pool == "b"
+    _apply(world, ev.PoolDropped(pool=PoolId("a")))
+    made = decide(world, make.START)
+    assert (made.claims, made.unclaims, made.evictions) == ((), (), ())
+    assert world.claims[W] == kept
+
+
+def test_a_carve_out_that_goes_leaves_those_of_others_alone() -> None:
+    """S14: two GPUs each are dedicated to two teams; one of the policies is dropped."""
+    owners = [make.policy(f"team:{name}", {"gpu": 2}, dedicated=True) for name in ("x", "y")]
+    world = make.settled(make.pool("p", {"gpu": 4}), *owners, make.policy("team:b"), later=[_ask("w", 3), _ask("v", 2)])
+    assert set(world.queued) == {"w", "v"}
+    _apply(world, ev.PolicyDropped(policy=PolicyId("p/team:x")))
+    assert [grant.request for grant in decide(world, make.START).grants] == ["v"]
+    assert set(world.queued) == {"w"}
+
+
+# ---- bounds that fell ------------------------------------------------------------------------------------------------
+
+
+def test_what_was_in_use_when_a_bound_fell_is_remembered_to_the_thousandth() -> None:
+    """S9, INV-1 to INV-3: as much may go on, and no more."""
+    nodes = make.pool("p", {"lic": 3}, nodes={"n1": {"gpu": 4, "mcpu": 8}})
+    policies = [make.policy("team:t", {"gpu": 2, "mcpu": 1, "lic": 1}), make.policy("team:b")]
+    running = [
+        make.request("firm", "team:t", {"gpu": 1, "mcpu": 1, "lic": 1}, preemptible=False),
+        make.request("mine", "team:t", {"gpu": 1, "lic": 1}),
+        make.request("guest", "team:b", {"gpu": 2, "mcpu": 2}),
+    ]
+    world = make.settled(nodes, *policies, *running)
+    _apply(world, ev.PoolSet(pool=nodes))
+    excused = {bound: value for bound, value in world.books[P].excused.items() if value}
+    assert excused == {
+        ("limit p/team:t", "gpu"): 2000,
+        ("limit p/team:t", "mcpu"): 1000,
+        ("limit p/team:t", "lic"): 2000,
+        ("reserved p/team:t", "gpu"): 1000,
+        ("reserved p/team:t", "mcpu"): 1000,
+        ("reserved p/team:t", "lic"): 1000,
+        ("limit p/team:b", "gpu"): 2000,
+        ("limit p/team:b", "mcpu"): 2000,
+        ("capacity", "gpu"): 4000,
+        ("capacity", "mcpu"): 3000,
+        ("capacity", "lic"): 2000,
+        ("node n1", "gpu"): 4000,
+        ("node n1", "mcpu"): 3000,
+        ("node n1", "lic"): 2000,
+    }

@@ -305,3 +305,75 @@ def test_victims_that_lie_far_from_where_room_is_made_are_spared() -> None:
     running = [_gpus("b4", 4), *(_gpus(f"far{number}", 1) for number in range(4))]
     world = _world([make.policy("team:t", {"gpu": 4}), make.policy("team:b")], running, pool)
     assert set(_evicted(_asks(world, _gpus("w", 3, "team:t")))) == {"b4"}
+
+
+def test_a_victim_on_another_node_goes_too_where_it_holds_what_is_the_pools() -> None:
+    """S6, S29: `b` lies on the wrong node, and holds the licence that `w` needs."""
+    pool = make.pool("p", {"lic": 1}, nodes={"n1": {"gpu": 2}, "n2": {"gpu": 1}})
+    running = [_gpus("a", 2), make.request("b", "team:b", {"gpu": 1, "lic": 1})]
+    world = _world([make.policy("team:t", {"gpu": 2, "lic": 1}), make.policy("team:b")], running, pool)
+    assert [world.allocations[RequestId(name)].parts[0].node for name in "ab"] == ["n1", "n2"]
+    made = _asks(world, make.request("w", "team:t", {"gpu": 2, "lic": 1}))
+    assert set(_evicted(made)) == {"a", "b"}
+
+
+def test_room_on_one_of_a_victims_nodes_is_room() -> None:
+    """S29: `s1` and `s2` hold enough, on two nodes. `gang` frees enough on n3, though not on n1, so that `last`, whose
+    turn would be next, stays; and then `s1` and `s2` are not needed either."""
+    sizes = {"n1": 4, "n2": 4, "n3": 4, "n4": 2, "n5": 2}
+    pool = make.pool(nodes={name: {"gpu": gpus} for name, gpus in sizes.items()})
+    policies = [make.policy("team:t", {"gpu": 4}), make.policy("team:b"), make.policy("team:x", {"gpu": 3})]
+    firm = make.request("firm", "team:x", {"gpu": 3}, preemptible=False)
+    gang = make.request("gang", "team:b", {"gpu": 4}, {"gpu": 1})
+    world = _world(policies, [firm, _gpus("last", 4), gang, _gpus("s1", 2), _gpus("s2", 2)], pool)
+    lying = {str(name): [part.node for part in held.parts] for name, held in world.allocations.items()}
+    assert lying == {"firm": ["n1"], "last": ["n2"], "gang": ["n3", "n1"], "s1": ["n4"], "s2": ["n5"]}
+    assert set(_evicted(_asks(world, _gpus("w", 4, "team:t")))) == {"gang"}
+
+
+def test_a_thousandth_too_much_is_no_reclaim() -> None:
+    """S28: the whole usage, with it, stays inside the reservation or it does not."""
+    for mine, expected in ((0.001, {}), (0, {"b": Because.RECLAIM})):
+        world = make.world(make.pool("p", {"cpu": 8}), make.policy("team:t", {"cpu": 4}), make.policy("team:b"))
+        running = [make.request("mine", "team:t", {"cpu": mine})] if mine else []
+        for request in [*running, make.request("b", "team:b", {"cpu": 7.5})]:
+            world.apply(ev.Submitted(request=request), make.START)
+            decide(world, make.START)
+        assert _evicted(_asks(world, make.request("w", "team:t", {"cpu": 4}))) == expected
+
+
+def test_room_is_made_for_a_gang_that_only_a_search_places() -> None:
+    """S3, S8: best fit would lay the part of 2 GPUs on n1, where alone the CPUs of the other are."""
+    pool = make.pool(nodes={"n1": {"gpu": 2, "mcpu": 8}, "n2": {"gpu": 4, "mcpu": 1}})
+    running = [make.request("b1", "team:b", {"gpu": 4}), make.request("b2", "team:b", {"gpu": 2, "mcpu": 8})]
+    world = _world([make.policy("team:t", {"gpu": 6, "mcpu": 9}), make.policy("team:b")], running, pool)
+    gang = make.request("gang", "team:t", {"gpu": 2, "mcpu": 1}, {"gpu": 1, "mcpu": 8})
+    made = _asks(world, gang)
+    assert set(_evicted(made)) == {"b1", "b2"}
+    assert [part.node for part in made.claims[0].parts] == ["n2", "n1"]
+
+
+def test_an_operator_takes_only_from_who_holds_what_is_over() -> None:
+    """S9, S29: `lic` fits, `gpu` does not; who holds only licences stays, though its turn would come first."""
+    pool = make.pool("p", {"gpu": 4, "lic": 2})
+    running = [_gpus("g1", 2), _gpus("g2", 2), make.request("l", "team:b", {"lic": 2})]
+    world = _world([make.policy("team:b")], running, pool)
+    world.apply(ev.PoolSet(pool=make.pool("p", {"gpu": 3, "lic": 2})), make.START)
+    world.apply(ev.BorrowersEvicted(pool=P), make.START)
+    assert set(_evicted(decide(world, make.START))) == {"g2"}
+
+
+def test_an_operator_spares_whom_a_later_victim_makes_needless() -> None:
+    """S9: as few as will do."""
+    world = _world([make.policy("team:b")], [_gpus("large", 4), _gpus("small", 1), _gpus("tiny", 1)])
+    world.apply(ev.PoolSet(pool=make.pool("p", {"gpu": 3})), make.START)
+    world.apply(ev.BorrowersEvicted(pool=P), make.START)
+    assert set(_evicted(decide(world, make.START))) == {"large"}
+
+
+def test_room_for_parts_of_several_sizes_is_counted_in_devices() -> None:
+    """S8: 1 and four times 0.6 are 3.4 by sums, and five devices."""
+    world = _world([make.policy("team:t", {"gpu": 5}), make.policy("team:b")], [_gpus(n, 1) for n in "abcde"],
+                   make.pool("p", {"gpu": 5}))  # fmt: skip
+    asked = make.request("w", "team:t", {"gpu": 1}, *[{"gpu": 0.6}] * 4)
+    assert set(_evicted(_asks(world, asked))) == set("abcde")

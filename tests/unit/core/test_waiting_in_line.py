@@ -10,7 +10,7 @@ from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.lanes import Lanes
 from fairpool.core.planner import decide
 from fairpool.core.requests import Request, Status
-from fairpool.core.waiting import Place, RequestClass, place_of, runtime_magnitude
+from fairpool.core.waiting import ClassKey, Place, RequestClass, place_of, runtime_magnitude
 from fairpool.core.world import World
 from fairpool.testing import builders as make
 
@@ -80,6 +80,18 @@ def test_a_class_is_headed_by_priority_then_age_then_id() -> None:
         order.append(head.id)
         world.dequeue(head.id)
     assert order == ["late", "old", "a", "b"]
+
+
+def test_a_class_has_waited_since_its_oldest_member_whoever_heads_it() -> None:
+    """The one of higher priority came later, and is the head."""
+    home = RequestClass(ClassKey((), make.request("x").demand, True, -1))
+    home.add(make.request("old", queued_at=Instant(10)))
+    assert home.oldest() == 10
+    home.add(make.request("new", queued_at=Instant(20), priority=1))
+    assert home.head([]) == make.request("new", queued_at=Instant(20), priority=1)
+    assert home.oldest() == 10
+    del home.members[RequestId("old")]
+    assert home.oldest() == 20
 
 
 def test_taking_a_member_out_leaves_an_entry_that_the_head_skips_and_can_restore() -> None:
