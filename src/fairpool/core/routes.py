@@ -26,7 +26,7 @@ class Routes:
         self._found: dict[tuple[Origin, Demand, bool], Route] = {}
 
     def forget(self) -> None:
-        """The rules changed: find every route anew."""
+        """The rules have changed: find every route anew. For whoever changes them to call."""
         self._found.clear()
 
     def set_policy(self, policy: Policy) -> None:
@@ -34,10 +34,9 @@ class Routes:
         self.drop_policy(policy.id)
         self.policies[policy.id] = policy
         self._by_subject.setdefault(policy.subject, {})[policy.id] = policy
-        self.forget()
 
     def drop_policy(self, policy: PolicyId) -> None:
-        """A policy goes, where it is there; `forget` is left to whoever changes the rules."""
+        """A policy goes; nothing happens where it is not there."""
         old = self.policies.pop(policy, None)
         if old is not None:
             del self._by_subject[old.subject][policy]

@@ -7,8 +7,9 @@ from itertools import accumulate
 import pytest
 
 from fairpool.core import events as ev
-from fairpool.core.forecast import PACES, Estimate, Ground, Unknown, Why, estimate_start
+from fairpool.core.forecast import PACES, estimate_start
 from fairpool.core.ids import SECOND, Instant, RequestId
+from fairpool.core.outlook import Estimate, Ground, Unknown, Why
 from fairpool.core.planner import decide
 from fairpool.core.requests import Request
 from fairpool.core.usual import Basis, Usual, Usually

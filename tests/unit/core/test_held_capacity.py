@@ -49,10 +49,10 @@ def test_it_is_complete_when_enough_of_what_has_an_end_has_ended(seed: int) -> N
         runtime_s = rng.choice([None, 5, 20, 40, 60])
         world.apply(ev.Submitted(request=_ask(f"a{number}", {"cpu": rng.randint(1, 4)}, runtime_s=runtime_s)), began)
         decide(world, began)
-    for held in list(world.allocations.values()):
+    for running in list(world.allocations):
         if rng.random() < 0.3:
             until = Instant(rng.randint(25, 70) * SECOND)
-            world.evict(held.request.id, Eviction(cause=None, because=Because.CAPACITY, deadline_at=until))
+            world.evict(running, Eviction(cause=None, because=Because.CAPACITY, deadline_at=until))
     now, wanted = Instant(30 * SECOND), rng.randint(3, 10)
     held = _held(world, _ask("w", {"cpu": wanted}), now)
     assert held.complete_at == _complete_at(world, wanted * 1000, now)
@@ -75,7 +75,7 @@ def _complete_at(world: World, wanted: int, now: Instant) -> int | None:
     for ends_at, amount in ends:
         if free >= wanted:
             break
-        free, at = free + amount, max(at, ends_at)
+        free, at = free + amount, Instant(max(at, ends_at))
     return at if free >= wanted else None
 
 
