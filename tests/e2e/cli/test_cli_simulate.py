@@ -46,6 +46,14 @@ def test_two_rules_are_compared_on_a_day_of_real_demand_and_written_in_every_for
     assert not (machine.data / "fairpool.db").exists(), "no server is needed"
 
 
+def test_who_stops_reading_what_is_printed_has_the_files_all_the_same(machine: Machine) -> None:
+    simulating = machine.start("simulate", DAY, "--rules", NOW, "--html", "a.html")
+    assert simulating.stdout is not None
+    simulating.stdout.close()
+    simulating.wait(timeout=60)
+    assert "<svg" in (machine.folder / "a.html").read_text()
+
+
 def test_the_same_simulation_twice_prints_the_same(machine: Machine) -> None:
     words = ("simulate", DAY, "--rules", NOW, "--scale-demand", "4/3", "--seed", "7", "--progress", "lost")
     assert machine.ok(*words) == machine.ok(*words)

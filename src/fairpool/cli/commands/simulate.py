@@ -93,8 +93,11 @@ def _check(trace: str | None, said: dict[str, Any]) -> None:
 
 def _told(asked: dict[str, Any], said: dict[str, Any]) -> None:
     found = simulated(asked)
-    print_tables(found.tables)
-    for path in written_to(found, {"json": said["json_to"], "csv": said["csv_to"], "html": said["html_to"]}):
+    try:  # before the tables: whoever pages through them may stop reading, which ends the command
+        written = written_to(found, {"json": said["json_to"], "csv": said["csv_to"], "html": said["html_to"]})
+    finally:
+        print_tables(found.tables)
+    for path in written:
         note(f"wrote {path}")
     if found.stopped:
         note("stopped before the end: the figures are of what was reached")
