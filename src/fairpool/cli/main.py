@@ -42,6 +42,7 @@ COMMANDS = {
     "diff": ("diff", "diff", "how the server differs from files"),
     "delete": ("delete", "delete", "delete what files name, after showing what goes along"),
     "history": ("history", "history", "who changed which rules and rights, when, from where"),
+    "report": ("report", "report", "who used what: usage"),
     "simulate": ("simulate", "simulate", "replay demand under given rules, before they apply"),
     "schema": ("schema", "schema", "JSON Schemas of these files, for editors"),
     "server": ("server", "server", "the local server: start, stop, status"),
