@@ -12,6 +12,7 @@ from fairpool.app.errors import NotLeading
 from fairpool.app.forecaster import Foreseen, Wanted
 from fairpool.app.scheduler import Work
 from fairpool.app.scheduler_loop import SchedulerLoop
+from fairpool.app.store_errors import StaleLeader, StoreUnavailable
 from fairpool.app.use_cases import pools, requests
 from fairpool.core import forecast, front
 from fairpool.core.ids import SECOND, Instant, RequestId
@@ -244,6 +245,27 @@ def test_the_loop_answers_everybody_in_the_end_whatever_the_slices(office: Offic
     assert all(future.result(timeout=30) for future in asked)
     assert all(future.result(timeout=30) for future in looked_up)
     loop.stop()
+
+
+def test_who_asks_beside_a_round_that_fails_is_answered_from_what_is_committed(office: Office) -> None:
+    live = len(office.memory.live)
+    office.store.refusals = [StoreUnavailable("down")]
+    submit = office.begin(submitting(ask())[0])
+    look: Work[int] = Work(Future(), ask=lambda memory, now: len(memory.live))
+    office.scheduler.cycle([submit, look])
+    assert isinstance(submit.future.exception(timeout=0), StoreUnavailable)
+    assert look.future.result(timeout=0) == live
+
+
+def test_who_asks_beside_a_round_that_shows_that_another_leads_hears_that(office: Office) -> None:
+    office.store.store.leases.release(1)
+    taken = office.store.store.leases.acquire("two", office.clock.now(), 60)
+    office.store.refusals = [StaleLeader(token=1, current=taken.token)]
+    submit = office.begin(submitting(ask())[0])
+    look: Work[int] = Work(Future(), ask=lambda memory, now: len(memory.live))
+    office.scheduler.cycle([submit, look])
+    assert isinstance(submit.future.exception(timeout=0), StaleLeader | NotLeading)
+    assert isinstance(look.future.exception(timeout=0), NotLeading)
 
 
 # ---- who is asked about ----------------------------------------------------------------------------------------------
