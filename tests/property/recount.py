@@ -30,6 +30,9 @@ def _without_zeros(value: object) -> object:
 
 
 def _all_of(world: World) -> Iterator[tuple[str, object, object]]:
+    claimants = Counter(world.queue.home(request) for request in world.queue.claimants)
+    for home in world.queue.classes():
+        yield f"waiting in {home.key}", home.waiting, len(home.members) + claimants[home]
     for pool, books in world.books.items():
         now = [_lying(held) for held in world.allocations.values()]
         after = [_lying(held) for held in world.allocations.values() if held.eviction is None]
@@ -42,6 +45,7 @@ def _all_of(world: World) -> Iterator[tuple[str, object, object]]:
         yield f"{pool} leaving", books.leaving, sum(each.eviction is not None for each in held)
         yield f"{pool} ends", books.ends, _ends(held)
         yield from _nodes(books, [each for each in now if each[0] == pool], [each for each in after if each[0] == pool])
+        yield f"{pool} typical", *_kinds(world, books)
         for policy in books.policies.values():
             for name, said, counted in _policy(world, policy, now, after):
                 yield f"{policy.policy.id} in {pool}, {name}", said, counted
@@ -87,6 +91,18 @@ def _nodes(books: PoolBooks, now: list[Lying], after: list[Lying]) -> Iterator[t
         there = range(node.devices.total)
         yield f"{where} free devices", node.devices.free, sum(at not in used for at in there)
         yield f"{where} devices free after", node.devices.free_after, sum(not of_after[1][at] for at in there)
+
+
+def _kinds(world: World, books: PoolBooks) -> tuple[object, object]:
+    """What the placement reckons with: of what runs every part, of what waits the parts of each class once."""
+    found = books.nodes._defragmentation
+    if found is None:
+        return {}, {}
+    held = [each.request.demand for each in world.allocations.values() if each.pool == books.pool.id]
+    waiting = [home.demand for home in world.queue.classes() if books.pool.id in home.pools and home.waiting]
+    parts = [part for demand in (*held, *waiting) for part in demand.parts]
+    there = [tuple(pair for pair in part if pair[0] in books.nodes.keys) for part in parts]
+    return found._typical._counts, Counter(part for part in there if dict(part).get("gpu"))
 
 
 def _on_node(name: str, lying: list[Lying]) -> tuple[Counter[str], Counter[int]]:

@@ -177,7 +177,6 @@ class _Search:
                 waiting.append((victim_rank(other, left[index][-1]), index))
         heapify(waiting)
         taken = []
-        self.node_looked_at = False
         while waiting:
             _, index = heappop(waiting)
             victim = left[index].pop()

@@ -293,8 +293,7 @@ class World:
         self.hold(replace(self.let_go(request), eviction=eviction))
 
     def post_claim(self, claim: Claim) -> None:
-        """Keep capacity for a queued request, in place of what was kept for it before."""
-        self.drop_claim(claim.request)
+        """Keep capacity for a queued request for which nothing is kept yet."""
         request = self.queue.set_claimant(claim.request)
         self._keep(claim, request)
         if self.journal.active:

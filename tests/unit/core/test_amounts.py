@@ -73,6 +73,9 @@ def test_a_refusal_quotes_no_more_than_the_beginning_of_a_long_value() -> None:
     with pytest.raises(InvalidAmount) as refusal:
         amounts.amount("9" * 500)
     assert refusal.value.value == "9" * 40 + "…"
+    with pytest.raises(InvalidAmount) as refusal:
+        amounts.amount("9" * 40)
+    assert refusal.value.value == "9" * 40
 
 
 @pytest.mark.parametrize(

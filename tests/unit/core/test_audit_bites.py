@@ -196,3 +196,11 @@ def test_the_worlds_are_sound_before_they_are_broken() -> None:
     """Otherwise the cases above would prove nothing."""
     for running in ((_gpus("a", 6),), (_gpus("a", 4, preemptible=False),), (_gpus("b", 8, "team:b"),), ()):
         assert audit(_world(*running), make.START) == ()
+
+
+def test_who_could_preempt_and_is_not_entitled_breaks_no_promise() -> None:
+    """INV-6 is about the entitled alone; that a decision is missing is said all the same."""
+    world = make.settled(make.pool("p", {"gpu": 8}), make.policy("team:t", priority=9), make.policy("team:b"),
+                         _gpus("b", 8, "team:b"))  # fmt: skip
+    world.apply(ev.Submitted(request=_gpus("w", 4)), make.START)
+    assert {violation.invariant for violation in audit(world, make.START)} == {"INV-9"}

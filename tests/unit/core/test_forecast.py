@@ -83,6 +83,19 @@ def test_what_it_declared_says_more_than_what_others_of_its_profile_took() -> No
     assert (told.about, told.grounds[0].basis) == (150 * SECOND, Basis.MAX_RUNTIME)
 
 
+def test_each_kind_of_ground_is_told_once_and_what_ends_most_often_comes_first() -> None:
+    """Of the three that `w` waits for, two declared how long they run; of the third that is usual is known."""
+    usual = _usually(20, 20)(_ask("x"))
+    world = _started_at_100(_ask("a", 3, runtime_s=50), _ask("b", 3, runtime_s=60), _ask("c", 2))
+    told = estimate_start(world, W, Instant(100 * SECOND), lambda request: None if request.max_runtime_s else usual)
+    assert isinstance(told, Estimate)
+    assert [(ground.basis, ground.name) for ground in told.grounds] == [
+        (Basis.MAX_RUNTIME, ""),
+        (Basis.PROFILE, "train"),
+    ]
+    assert told.about == 160 * SECOND
+
+
 def test_who_gives_up_in_most_futures_has_no_start() -> None:
     """S36: though in two of five, the first among them, it does start."""
     world = make.settled(EIGHT, make.policy(), _ask("a0", 4), later=[_ask("w", timeout_s=60)])

@@ -115,6 +115,21 @@ FILLING = [("a", 4, 1), ("b", 3, 4), ("c", 3, 2)]
 """n2 and n3 lack three GPUs each; of CPUs n2 lacks two more."""
 
 
+def test_whole_gpus_are_lacked_where_only_parts_of_devices_are_free() -> None:
+    """S8: three times 0.4 is more than one, and no device."""
+    pool = _nodes(n1={"gpu": 3}, n2={"gpu": 3})
+    running = [_ask("whole", {"gpu": 3}), *(_ask(name, {"gpu": 0.6}) for name in "abc"), _ask("two", {"gpu": 2})]
+    world = make.settled(pool, make.policy(), later=running[:4])
+    assert [world.allocations[request.id].parts[0].node for request in running[:4]] == ["n1", "n2", "n2", "n2"]
+    world.let_go(running[0].id)
+    world.enqueue(running[4])
+    decide(world, make.START)
+    assert _kept(world, _ask("w", {"gpu": 3})) == {"n1": {"gpu": 1000}}
+    other = make.settled(_nodes(n1={"gpu": 3}, n2={"gpu": 3}), make.policy(), later=[*running[1:4], running[4]])
+    assert [other.allocations[request.id].parts[0].node for request in running[1:]] == ["n1", "n1", "n1", "n2"]
+    assert _kept(other, _ask("w", {"gpu": 3})) == {"n2": {"gpu": 1000}}
+
+
 def test_a_node_that_could_never_hold_the_part_is_none_of_them() -> None:
     pool = _nodes(n1={"gpu": 2, "mcpu": 8}, n2={"gpu": 4, "mcpu": 8})
     world = make.settled(pool, make.policy(), _ask("a", {"gpu": 4, "mcpu": 1}))

@@ -93,6 +93,15 @@ def test_whom_room_is_made_for_in_one_pool_holds_nobody_back_in_the_other() -> N
     assert _granted(made) == {"small": "b"}
 
 
+def test_where_preferences_run_in_a_circle_everybody_still_starts_where_it_prefers() -> None:
+    """S26: `t` prefers b, `u` prefers a; whichever pool is served first, one of them is looked at there too early."""
+    t = [make.policy("team:t", pool="a", priority=1), make.policy("team:t", pool="b", priority=5)]
+    u = [make.policy("team:u", pool="a", priority=5), make.policy("team:u", pool="b", priority=1)]
+    asks = [_ask(f"{name}{number}", 1, f"team:{name}") for number in range(2) for name in "tu"]
+    world = make.world(A, B, *t, *u, *asks)
+    assert _granted(decide(world, make.START)) == {"t0": "b", "t1": "b", "u0": "a", "u1": "a"}
+
+
 # ---- what is kept, when the pool changes (S31) -----------------------------------------------------------------------
 
 NODES = make.pool(nodes={"n1": {"gpu": 2, "mcpu": 8}, "n2": {"gpu": 2, "mcpu": 8}})
@@ -140,3 +149,17 @@ def test_what_is_kept_moves_when_its_node_lacks_one_key_only() -> None:
     made = decide(world, make.START)
     assert [(claim.request, claim.parts[0].node) for claim in made.claims] == [("w", "n2")]
     assert made.unclaims == ()
+
+
+def test_what_is_kept_for_one_in_vain_does_not_cost_another_what_is_kept_for_it() -> None:
+    """S31: n1 fails, and with it goes what was kept there; n2 is still being emptied for `w2`."""
+    policies = [make.policy("team:t", priority=5), make.policy("team:g")]
+    running = [_gpus("g1", "team:g"), _gpus("g2", "team:g")]
+    world = make.settled(NODES, *policies, later=[*running, _gpus("w1", "team:t"), _gpus("w2", "team:t", at_s=1)])
+    lost = next(name for name, claim in world.claims.items() if claim.parts[0].node == "n1")
+    (kept,) = [name for name in world.claims if name != lost]
+    failed = tuple(replace(node, state=NodeState.DOWN) if node.name == "n1" else node for node in NODES.nodes)
+    world.apply(ev.PoolSet(pool=replace(NODES, nodes=failed)), make.START)
+    made = decide(world, make.START)
+    assert made.unclaims == (lost,)
+    assert list(world.claims) == [kept]

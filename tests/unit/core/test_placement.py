@@ -257,3 +257,11 @@ def test_a_gang_of_fractions_is_placed_where_the_obvious_order_would_fail() -> N
     decide(world, make.START)
     assert _nodes(world, "gang") == ["n2", "n1"]
     assert _devices(world, "gang") == [((0, 500),), ((0, 250),)]
+
+
+def test_a_gang_that_fits_nowhere_is_given_up_after_so_many_trials() -> None:
+    """Eleven parts, of which no node takes two, on ten nodes: to try all ways would take until tomorrow."""
+    pool = make.pool(nodes={f"n{number:02d}": {"gpu": 5, "mcpu": 99} for number in range(10)})
+    parts = [{"gpu": 3, "mcpu": number} for number in range(11)]
+    assert make.settled(pool, make.policy(), _ask("gang", *parts)).status_of(RequestId("gang")) is None, "rejected"
+    assert not _waits(_settled(pool, _ask("gang", *parts[:10])), "gang")

@@ -6,6 +6,7 @@ import pytest
 
 from fairpool.core import events as ev
 from fairpool.core.amounts import vector
+from fairpool.core.errors import UnknownObject
 from fairpool.core.ids import PolicyId, ProfileId
 from fairpool.core.planner import decide, plan
 from fairpool.core.policies import Profile, Subject
@@ -185,3 +186,8 @@ def test_work_whose_policy_was_dropped_goes_on_and_can_be_reclaimed() -> None:
     made = plan(world, make.START)
     assert [(evict.request, evict.cause) for evict in made.evictions] == [("a", "w")]
     assert plan(world.copy(), make.START) == made
+
+
+def test_what_an_unknown_policy_uses_cannot_be_said() -> None:
+    with pytest.raises(UnknownObject):
+        make.world(make.pool()).policy_usage(PolicyId("p/team:t"))

@@ -103,6 +103,15 @@ def test_if_even_all_would_not_make_room_nobody_goes() -> None:
     assert _evicted(_asks(world, _gpus("w", 5, "team:t"))) == {}
 
 
+def test_firm_work_above_a_reservation_that_fell_stays() -> None:
+    """INV-5: it borrows, and is firm."""
+    firm = make.request("firm", "team:b", {"gpu": 4}, preemptible=False)
+    world = _world([make.policy("team:t", {"gpu": 4}), BORROWER], [firm, _gpus("extra", 4)])
+    world.apply(ev.PolicySet(policy=make.policy("team:b", {"gpu": 1})), make.START)
+    assert _evicted(_asks(world, _gpus("w", 4, "team:t"))) == {"extra": Because.RECLAIM}
+    assert _evicted(_asks(world, make.request("x", "team:t", {"gpu": 1}))) == {}
+
+
 # ---- which of them ---------------------------------------------------------------------------------------------------
 
 
@@ -366,7 +375,7 @@ def test_an_operator_takes_only_from_who_holds_what_is_over() -> None:
 def test_an_operator_spares_whom_a_later_victim_makes_needless() -> None:
     """S9: as few as will do."""
     world = _world([make.policy("team:b")], [_gpus("large", 4), _gpus("small", 1), _gpus("tiny", 1)])
-    world.apply(ev.PoolSet(pool=make.pool("p", {"gpu": 3})), make.START)
+    world.apply(ev.PoolSet(pool=make.pool("p", {"gpu": 2})), make.START)
     world.apply(ev.BorrowersEvicted(pool=P), make.START)
     assert set(_evicted(decide(world, make.START))) == {"large"}
 

@@ -192,6 +192,16 @@ def test_work_that_ends_before_the_held_capacity_is_complete_may_still_start() -
     assert _backfill(waited_s=600, short_s=None, declared_s=1000) == []
 
 
+def test_what_is_held_stays_held_when_somebody_who_might_pass_finds_no_room() -> None:
+    """S25: `short` would end in time and is too large; `long`, which comes after it, is not."""
+    six = make.request("six", "team:t", {"gpu": 6}, max_runtime_s=1800)
+    world = make.settled(make.pool("p", {"gpu": 8}, max_bypass_s=0), make.policy(), six)
+    for at, (name, gpus, runtime_s) in enumerate([("big", 8, 60), ("short", 3, 60), ("long", 2, 5000)]):
+        asked = make.request(name, "team:t", {"gpu": gpus}, max_runtime_s=runtime_s, queued_at=Instant(at))
+        world.apply(ev.Submitted(request=asked), make.START)
+    assert decide(world, Instant(SECOND)).grants == ()
+
+
 def test_without_declared_run_times_nobody_is_known_to_end_in_time() -> None:
     """S25: everything free that the request could use is held."""
     assert _backfill(waited_s=600, short_s=1, declared_s=None) == []
