@@ -1,11 +1,11 @@
-"""What a look ahead takes of a world: the pools that matter together, and of each class those who stand in front."""
+"""One look ahead answers for all who stand in front; of whom a front knows, and of whom it says they come later."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from fairpool.core.forecast import look_ahead
-from fairpool.core.front import FEWEST_OF_A_CLASS, class_of, front_of, joined_to, pools_of
+from fairpool.core.front import FEWEST_OF_A_CLASS, class_of, front_of, pools_of
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.outlook import Estimate, Unknown, Why
 from fairpool.core.pauses import at_once
@@ -26,16 +26,6 @@ def _crowd() -> World:
     return make.settled(make.pool("p", {"gpu": 8}), make.policy(), *(_ask(number) for number in range(COUNT + 1)))
 
 
-def test_of_a_long_class_those_in_front_are_taken_and_the_others_are_known_to_be_behind() -> None:
-    world = _crowd()
-    front = front_of(world, [P], most=1)
-    assert sorted(front.waiting) == [f"r{number:02d}" for number in range(1, FEWEST_OF_A_CLASS + 1)]
-    key = class_of(world, _ask(1))
-    behind = [front.is_behind(_ask(number), key) for number in range(1, COUNT + 1)]
-    assert behind == [number > FEWEST_OF_A_CLASS for number in range(1, COUNT + 1)]
-    assert all(front.knows(_ask(number), key) for number in range(1, COUNT + 1))
-
-
 def test_a_front_knows_nothing_of_who_has_changed_or_waits_elsewhere() -> None:
     world = _crowd()
     front = front_of(world, [P], most=1)
@@ -45,30 +35,6 @@ def test_a_front_knows_nothing_of_who_has_changed_or_waits_elsewhere() -> None:
     assert not front.knows(other, class_of(world, other))
     assert front.joined_by(other).knows(other, class_of(world, other))
     assert not front.is_behind(other, class_of(world, other))
-
-
-def test_a_class_that_is_short_enough_is_taken_whole() -> None:
-    world = _crowd()
-    front = front_of(world, [P])
-    assert sorted(front.waiting) == sorted(world.queued)
-    assert not front.cut
-
-
-def test_pools_that_requests_or_policies_join_matter_together() -> None:
-    """a and b by who waits for either, b and c by a policy; d by nothing."""
-    pools = [make.pool(name, {"gpu": 1}) for name in "abcd"]
-    policies = [make.policy("team:t", pool=name) for name in "ab"]
-    wide = make.policy("team:u", pool="b", also=("c",))
-    alone = make.policy("team:v", pool="d")
-    running = [make.request(f"x{name}", "team:t", {"gpu": 1}) for name in "ab"]
-    world = make.settled(*pools, *policies, wide, alone, *running, later=[make.request("w", "team:t", {"gpu": 1})])
-    assert joined_to(world, [PoolId("a")]) == {"a", "b", "c"}
-    assert joined_to(world, [PoolId("d"), PoolId("gone")]) == {"d"}
-    assert pools_of(world, make.request("v", "team:v", {"gpu": 1})) == {"d"}
-    front = front_of(world, joined_to(world, [PoolId("a")]))
-    assert [pool.id for pool in front.snapshot.pools] == ["a", "b", "c"]
-    assert [policy.id for policy in front.snapshot.policies] == ["a/team:t", "b/team:t", "b/team:u"]
-    assert {held.request.id for held in front.snapshot.allocations} == {"xa", "xb"}
 
 
 def test_one_look_answers_for_everybody_in_front_and_says_that_the_others_come_later() -> None:
