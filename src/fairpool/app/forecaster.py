@@ -7,6 +7,7 @@ afterwards; what it says holds for the moment of the copy, which is told with it
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -77,6 +78,7 @@ class _Look:
         self._checked = None if subject.checked is None else subject.checked.id
         self.as_of = now
         self._front = front
+        self._told: dict[RequestId, Foreseen] = {}  # what was made of it for those who asked
         self._rules = world.rule_changes
         self._history_seq = memory.history_seq
         running = [held.request.id for held in front.snapshot.allocations]
@@ -99,10 +101,13 @@ class _Look:
 
     def foreseen(self, outlook: Outlook, request: RequestId) -> Foreseen:
         """What it says of a request."""
-        found = outlook.of(request)
-        named = {ground.request for ground in found.grounds} if isinstance(found, Estimate) else set(found.requests)
-        records = {each: self._records[each] for each in named if each is not None and each in self._records}
-        return Foreseen(estimate=found, as_of=outlook.as_of, records=records)
+        told = self._told.get(request)
+        if told is None:
+            found = outlook.of(request)
+            named = {ground.request for ground in found.grounds} if isinstance(found, Estimate) else set(found.requests)
+            records = {each: self._records[each] for each in named if each is not None and each in self._records}
+            told = self._told[request] = Foreseen(estimate=found, as_of=outlook.as_of, records=records)
+        return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +145,12 @@ class Forecaster:
         self._about: _Subject | None = None  # of the look under way
         self._asked: list[_Asked] = []  # before the look under way began
         self._late: list[_Asked] = []  # for the same, since
+        self._answers: deque[tuple[_Asked, _Remembered | None]] = deque()  # by which look; None for who came late
 
     @property
     def is_busy(self) -> bool:
         """Whether anybody waits for an answer."""
-        return self._look is not None or bool(self._waiting)
+        return self._look is not None or bool(self._waiting or self._answers)
 
     def want(self, wanted: Wanted, answer: Future[Foreseen | None], memory: Memory) -> None:
         """Have it looked up when a request starts. answer: None for one that does not wait (any more)."""
@@ -177,6 +183,9 @@ class Forecaster:
                 return
 
     def _step(self, memory: Memory) -> None:
+        if self._answers:
+            self._tell(memory, *self._answers.popleft())
+            return
         if self._look is None:
             self._about = next(iter(self._waiting))
             self._asked = self._waiting.pop(self._about)
@@ -184,13 +193,15 @@ class Forecaster:
         try:
             next(self._look.steps)
         except StopIteration as done:
-            self._finish(memory, self._look, done.value)
+            self._finish(self._look, done.value)
 
     def give_up(self, error: Exception) -> None:
         """Nobody can be answered here any more."""
         asked = [*self._asked, *self._late, *(each for waiting in self._waiting.values() for each in waiting)]
+        asked += [each for each, _ in self._answers]
         self._memory, self._look, self._about = None, None, None
         self._remembered, self._waiting, self._asked, self._late = {}, {}, [], []
+        self._answers.clear()
         for each in asked:
             if each.answer.set_running_or_notify_cancel():
                 each.answer.set_exception(error)
@@ -199,23 +210,27 @@ class Forecaster:
         if memory is not self._memory:  # loaded anew: what was remembered is of another
             self._memory, self._remembered = memory, {}
 
-    def _finish(self, memory: Memory, look: _Look, outlook: Outlook) -> None:
-        about, asked, late, now = self._about, self._asked, self._late, self._clock.now()
-        self._look, self._about, self._asked, self._late = None, None, [], []
+    def _finish(self, look: _Look, outlook: Outlook) -> None:
+        about, now = self._about, self._clock.now()
         assert about is not None
         until = Instant(now + min(KEPT_TIMES * (now - look.as_of), KEPT_US))
+        found = _Remembered(look=look, outlook=outlook, until=until)
         self._remembered.pop(about, None)
         if len(self._remembered) >= MOST_REMEMBERED:
             del self._remembered[next(iter(self._remembered))]
-        self._remembered[about] = _Remembered(look=look, outlook=outlook, until=until)
-        for each in asked:
-            request = _request(each.wanted, memory)
-            if request is not None and not look.knows(request, memory):
-                late.append(each)  # the rules have sent it elsewhere meanwhile
-            else:
-                _answer(each, None if request is None else look.foreseen(outlook, request.id))
-        for each in late:
-            self.want(each.wanted, each.answer, memory)
+        self._remembered[about] = found
+        self._answers.extend((each, found) for each in self._asked)
+        self._answers.extend((each, None) for each in self._late)
+        self._look, self._about, self._asked, self._late = None, None, [], []
+
+    def _tell(self, memory: Memory, asked: _Asked, found: _Remembered | None) -> None:
+        """Answer somebody who asked before the look began. Who came later, or was sent elsewhere by a change of the
+        rules, asks anew: whether what was found is still good for them."""
+        request = _request(asked.wanted, memory)
+        if request is None or found is None or not found.look.knows(request, memory):
+            self.want(asked.wanted, asked.answer, memory)
+        else:
+            _answer(asked, found.look.foreseen(found.outlook, request.id))
 
 
 def _request(wanted: Wanted, memory: Memory) -> Request | None:

@@ -13,8 +13,9 @@ from fairpool.core.requests import Request
 from fairpool.core.waiting import ClassKey, Origin, Place, RequestClass, place_of, runtime_magnitude
 from fairpool.core.world import Snapshot, World
 
-MOST_WAITING = 8_000
-"""Requests in a front. Copying one keeps those waiting who want a decision: these take some milliseconds."""
+MOST_WAITING = 4_000
+"""Waiting requests in a front: no more than can start in one look ahead. Picking the first out of longer lines keeps
+those waiting who want a decision: these take some milliseconds."""
 
 FEWEST_OF_A_CLASS = 10
 """However many classes there are: of who stands so far in front something can be said."""
@@ -72,12 +73,13 @@ def joined_to(world: World, pools: Iterable[PoolId]) -> frozenset[PoolId]:
 def front_of(world: World, pools: Collection[PoolId], most: int = MOST_WAITING) -> Front:
     """The part of the world that these pools are."""
     homes = _homes(world, pools)
+    is_short = sum(len(home.members) for home in homes) <= most
     of_each = max(most // max(1, len(homes)), FEWEST_OF_A_CLASS)
     claims = [claim for claim in world.claims.values() if claim.pool in pools]
     queued = [world.queue.claimants[claim.request] for claim in claims]
     cut: dict[ClassKey, tuple[Place, RequestId]] = {}
     for home in homes:
-        if len(home.members) <= of_each:
+        if is_short or len(home.members) <= of_each:
             queued += home.members.values()
         else:
             ahead = home.ahead(of_each)

@@ -223,6 +223,16 @@ def test_decisions_are_made_between_two_slices_and_change_nothing_of_the_answer(
     assert 0 <= apart_us < SECOND
 
 
+def test_many_are_answered_in_slices_too(office: Office, clock: Ticking) -> None:
+    clock.tick_us = 2 * forecaster.SLICE_US
+    asked = _ask(office, *_waiting(office) * 3)
+    while not any(future.done() for future in asked):
+        office.scheduler.look_ahead()
+    assert sum(future.done() for future in asked) == 1
+    assert _look_to_the_end(office) == len(asked) - 1
+    assert all(future.done() for future in asked)
+
+
 def test_what_is_looked_up_gets_so_much_of_a_round_and_the_rest_its_turn_in_the_next(
     office: Office, clock: Ticking
 ) -> None:
