@@ -181,16 +181,20 @@ class _Decision:
             draft.served.add(pool)
 
     def _next_pool(self) -> PoolId:
-        """The pool that no waiting request wants only after another pending one (S26); in a circle, the first by id."""
+        """The pending pool that comes first in line. There a pool stands behind those that some waiting request prefers
+        to it (S26); in a circle, the first by id. Pools stand in it that are not pending, too: which of the others
+        comes first must not hang on whether those have been touched (INV-9)."""
         pending = self.draft.pending
-        if len(pending) > 1:
-            later = {
-                pool
-                for pools in self.world.queue.preferences()
-                for pool in [pool for pool in pools if pool in pending][1:]
-            }
-            return min(pending - later or pending)
-        return min(pending)
+        if len(pending) == 1:
+            return min(pending)
+        preferences = self.world.queue.preferences()
+        line = pending.union(*preferences)
+        while True:
+            later = {pool for pools in preferences for pool in [pool for pool in pools if pool in line][1:]}
+            first = min(line - later or line)
+            if first in pending:
+                return first
+            line.discard(first)
 
     def _serve_claimants(self, pool: PoolBooks) -> None:
         """Criterion 1: requests that evictions here are under way for, or that these have just made room for."""
