@@ -28,8 +28,8 @@ WORLDS = int(os.environ.get("FAIRPOOL_WORLDS", str(thorough(3000))))
 """How many worlds the sweep for circles looks at."""
 
 FOUND = (50164, 50333, 61166, 304054, 304696)
-"""Of long hunts: what was asked left a class behind whose policy went; a device was lost beside what is held; pools were
-served in another order after a restart."""
+"""Of long hunts: what was asked left a class behind whose policy went; a device was lost beside what is held; after a
+restart pools were served in another order."""
 
 MOST_ROUNDS = 50
 randoms = st.randoms(use_true_random=False)
