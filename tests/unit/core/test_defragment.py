@@ -95,6 +95,12 @@ def test_what_is_gone_is_typical_no_more(how: str) -> None:
     assert _nodes(world, "single") == ["n1" if how == "cancelled" else "n2"]
 
 
+def test_of_devices_with_as_much_left_a_fraction_takes_the_first() -> None:
+    pool = make.pool(nodes={"n1": {"gpu": 3}}, placement=Placement.DEFRAGMENT)
+    world = _settled(pool, _ask("a", {"gpu": 0.6}), _ask("b", {"gpu": 0.6}), _ask("c", {"gpu": 0.4}))
+    assert [_place(world, name).devices for name in "abc"] == [((0, 600),), ((1, 600),), ((0, 400),)]
+
+
 def test_what_has_run_and_ended_is_typical_no_more() -> None:
     """Had it any say yet, the four of `n1` would be kept together."""
     pool = make.pool(nodes={"n0": {"gpu": 1}, "n1": {"gpu": 4}, "n2": {"gpu": 5}}, placement=Placement.DEFRAGMENT)

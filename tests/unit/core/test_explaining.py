@@ -344,3 +344,39 @@ def test_what_will_be_idle_and_dedicated_is_nobody_elses() -> None:
     assert list(world.claims) == ["c"]
     assert world.free(EIGHT.id) == {"gpu": 2000}
     assert RequestId("w") in world.queue
+
+
+def test_a_carve_out_of_one_key_holds_for_who_asks_for_unmetered_keys_too() -> None:
+    """S5, S14: the CPUs are in nobody's way, and the TPUs are the owner's."""
+    owner = make.policy("team:owner", {"tpu": 4}, dedicated=True)
+    asked = make.request("w", "team:t", {"mcpu": 4, "tpu": 2})
+    world = make.settled(make.pool("p", {"tpu": 5}), owner, make.policy(), later=[asked])
+    assert RequestId("w") in world.queue
+
+
+# ---- the key that is named -------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_names_the_key_of_which_no_node_has_enough() -> None:
+    """S16: four GPUs are just what a node has; six CPUs are more."""
+    nodes = make.pool(nodes={name: {"gpu": 4, "mcpu": 4} for name in ("n1", "n2")})
+    (reason,) = check(
+        make.world(nodes, make.policy()), make.request("w", "team:t", {"gpu": 4, "mcpu": 6}), make.START
+    ).reasons
+    assert (reason.code, reason.key, reason.asked, reason.possible) == (Code.NO_NODE_FITS, "mcpu", 6000, 4000)
+
+
+def test_what_lies_scattered_is_a_key_of_nodes() -> None:
+    """S8: licences are the pool's as a whole."""
+    pool = make.pool("p", {"lic": 2}, nodes={name: {"mcpu": 4} for name in ("n1", "n2")})
+    running = [make.request(name, "team:t", {"mcpu": 3}) for name in "ab"]
+    world = make.settled(pool, make.policy(), *running, later=[make.request("w", "team:t", {"lic": 1, "mcpu": 2})])
+    assert [(reason.code, reason.key) for reason in _view(world).reasons] == [(Code.FRAGMENTED, "mcpu")]
+
+
+def test_a_reservation_that_is_used_up_has_nothing_free() -> None:
+    busy = make.request("a", "team:t", {"gpu": 4}, preemptible=False)
+    firm = make.request("w", "team:t", {"gpu": 2}, preemptible=False)
+    world = make.settled(EIGHT, make.policy("team:t", {"gpu": 4}), busy, later=[firm])
+    (reason,) = _view(world).reasons
+    assert (reason.code, reason.used, reason.free) == (Code.RESERVATION_IN_USE, 4000, 0)

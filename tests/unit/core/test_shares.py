@@ -205,3 +205,16 @@ def test_the_standings_order_by_entitlement_then_priority_then_firmness() -> Non
     ]
     assert order == sorted(order)
     assert len(set(order)) == len(order)
+
+
+def test_a_policy_is_inside_its_reservation_as_long_as_nothing_of_it_borrows() -> None:
+    """What is leaving still counts now, and no more as things will be."""
+    policy = make.policy("team:t", {"gpu": 4})
+    running = [make.request(name, "team:t", {"gpu": 3}) for name in "ab"]
+    world = make.settled(make.pool("p", EIGHT), policy, later=running)
+    account = world.books[P].policies[policy.id].account
+    assert (account.is_inside_reservation_now(), account.is_inside_reservation()) == (False, False)
+    world.evict(RequestId("b"), Eviction(cause=None, because=Because.CAPACITY, deadline_at=make.START))
+    assert (account.is_inside_reservation_now(), account.is_inside_reservation()) == (False, True)
+    world.let_go(RequestId("b"))
+    assert (account.is_inside_reservation_now(), account.is_inside_reservation()) == (True, True)

@@ -227,6 +227,7 @@ def test_an_operator_may_have_borrowers_leave_a_pool_that_shrank() -> None:
     made = decide(world, make.START)
     assert _evicted(made) == {"b2": Because.CAPACITY, "b3": Because.CAPACITY}
     assert {evict.cause for evict in made.evictions} == {None}
+    assert world.snapshot().evict_borrowers == (), "it is asked for once"
 
 
 # ---- more than one part ----------------------------------------------------------------------------------------------
