@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
 
 from fairpool.core import events as ev
-from fairpool.core.forecast import PACES, estimate_start
+from fairpool.core.forecast import PACES, estimate_start, look_ahead
+from fairpool.core.front import front_of
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.outlook import Estimate, Ground, Unknown, Why
+from fairpool.core.pauses import at_once
 from fairpool.core.planner import decide
+from fairpool.core.pools import NodeState
 from fairpool.core.requests import Request
 from fairpool.core.usual import Basis, Usual, Usually
 from fairpool.core.world import World
@@ -113,3 +117,18 @@ def test_no_more_than_three_of_unknown_length_are_named(count: int) -> None:
     world = make.settled(EIGHT, make.policy(), *(_ask(f"a{number}", 1) for number in range(count)), later=[_ask("w")])
     names = tuple(RequestId(f"a{number}") for number in range(count))
     assert estimate_start(world, W, make.START) == Unknown(why=Why.RUN_TIMES, requests=names[:3])
+
+
+def test_where_nothing_runs_that_could_end_nothing_can_be_said() -> None:
+    """The node that `w` needs is down."""
+    pool = make.pool(nodes={"n1": {"gpu": 8}})
+    down = replace(pool, nodes=(replace(pool.nodes[0], state=NodeState.DOWN),))
+    world = make.settled(down, make.policy(), later=[_ask("w")])
+    assert estimate_start(world, W, make.START) == Unknown(why=Why.NOTHING_ENDS)
+
+
+def test_there_is_a_future_for_each_pace_where_anything_is_drawn_and_else_one() -> None:
+    front = front_of(_started_at_100(_ask("a")), [EIGHT.id])
+    now = Instant(130 * SECOND)
+    assert len(at_once(look_ahead(front, now, _usually(10, 20))).futures) == len(PACES)
+    assert len(at_once(look_ahead(front, now, _usually(60, 60))).futures) == 1

@@ -7,7 +7,7 @@ import pytest
 from fairpool.core import events as ev
 from fairpool.core.amounts import vector
 from fairpool.core.errors import UnknownObject
-from fairpool.core.ids import PolicyId, ProfileId
+from fairpool.core.ids import PolicyId, ProfileId, RequestId
 from fairpool.core.planner import decide, plan
 from fairpool.core.policies import Profile, Subject
 from fairpool.core.reasons import Code
@@ -191,3 +191,19 @@ def test_work_whose_policy_was_dropped_goes_on_and_can_be_reclaimed() -> None:
 def test_what_an_unknown_policy_uses_cannot_be_said() -> None:
     with pytest.raises(UnknownObject):
         make.world(make.pool()).policy_usage(PolicyId("p/team:t"))
+
+
+def test_of_a_class_only_those_are_moved_whose_ways_have_changed() -> None:
+    """S17: both wait through team:t; then team:x, of which only one is, gets a policy."""
+    both = make.request("both", ("team:t", "team:x"), {"gpu": 4})
+    world = make.settled(
+        make.pool("p", {"gpu": 4}), make.policy(), make.request("a", "team:t", {"gpu": 4}),
+        later=[make.request("one", "team:t", {"gpu": 4}), both],
+    )  # fmt: skip
+    world.apply(ev.PolicySet(policy=make.policy("team:x", {"gpu": 4})), make.START)
+    ways = {}
+    for name in ("one", "both"):
+        home = world.queue.home(RequestId(name))
+        assert home is not None
+        ways[name] = {candidate.policy for candidate in home.key.candidates}
+    assert ways == {"one": {"p/team:t"}, "both": {"p/team:t", "p/team:x"}}

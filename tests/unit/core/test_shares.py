@@ -6,8 +6,8 @@ import pytest
 
 from fairpool.core.accounts import Account, PolicyBooks
 from fairpool.core.amounts import vector
-from fairpool.core.ids import PolicyId, PoolId, RequestId
-from fairpool.core.ordering import standing
+from fairpool.core.ids import Instant, PolicyId, PoolId, RequestId
+from fairpool.core.ordering import in_order, standing
 from fairpool.core.planner import plan
 from fairpool.core.policies import Policy
 from fairpool.core.pools import Ordering
@@ -218,3 +218,17 @@ def test_a_policy_is_inside_its_reservation_as_long_as_nothing_of_it_borrows() -
     assert (account.is_inside_reservation_now(), account.is_inside_reservation()) == (False, True)
     world.let_go(RequestId("b"))
     assert (account.is_inside_reservation_now(), account.is_inside_reservation()) == (True, True)
+
+
+def test_requests_of_equal_standing_come_by_age_between_policies_and_by_priority_inside_one() -> None:
+    """S23, criteria 6 to 8: `late` is a's more important one, and holds up `early` behind it in a's own line alone."""
+    world = make.settled(make.pool("p", EIGHT), make.policy("team:a"), make.policy("team:b"))
+    books = world.books[P].policies
+    asks = [("early", "a", 0, 0), ("second", "b", 1, 0), ("late", "a", 2, 1), ("last", "a", 3, 0)]
+    asking = []
+    for name, team, at, priority in asks:
+        policy = books[PolicyId(f"p/team:{team}")]
+        request = make.request(name, f"team:{team}", queued_at=Instant(at), priority=priority)
+        asking.append((policy, standing(world.books[P], policy, request.demand.total, preemptible=True), request))
+    assert [str(request.id) for request in in_order(asking)] == ["second", "late", "early", "last"]
+    assert [str(request.id) for request in in_order([asking[0], asking[1], asking[3]])] == ["early", "second", "last"]
