@@ -152,14 +152,13 @@ def test_what_is_kept_moves_when_its_node_lacks_one_key_only() -> None:
 
 
 def test_what_is_kept_for_one_in_vain_does_not_cost_another_what_is_kept_for_it() -> None:
-    """S31: n1 fails, and with it goes what was kept there; n2 is still being emptied for `w2`."""
+    """S31: the node that is being emptied for `w1` fails; the other one is still being emptied for `w2`."""
     policies = [make.policy("team:t", priority=5), make.policy("team:g")]
     running = [_gpus("g1", "team:g"), _gpus("g2", "team:g")]
     world = make.settled(NODES, *policies, later=[*running, _gpus("w1", "team:t"), _gpus("w2", "team:t", at_s=1)])
-    lost = next(name for name, claim in world.claims.items() if claim.parts[0].node == "n1")
-    (kept,) = [name for name in world.claims if name != lost]
-    failed = tuple(replace(node, state=NodeState.DOWN) if node.name == "n1" else node for node in NODES.nodes)
+    lost = world.claims[RequestId("w1")].parts[0].node
+    failed = tuple(replace(node, state=NodeState.DOWN) if node.name == lost else node for node in NODES.nodes)
     world.apply(ev.PoolSet(pool=replace(NODES, nodes=failed)), make.START)
     made = decide(world, make.START)
-    assert made.unclaims == (lost,)
-    assert list(world.claims) == [kept]
+    assert made.unclaims == ("w1",)
+    assert list(world.claims) == ["w2"]

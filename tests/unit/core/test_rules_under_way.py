@@ -183,11 +183,11 @@ def test_borrowers_leave_a_smaller_pool_only_as_far_as_it_takes() -> None:
 
 
 def test_the_very_devices_are_kept_though_others_would_come_first_now() -> None:
-    """S31: device 0 has become free meanwhile."""
-    policies = (make.policy("team:t", {"gpu": 4, "lic": 1}), make.policy("team:b"))
+    """S31: device 0 has become free meanwhile. `w` needs all CPUs of the node."""
+    policies = (make.policy("team:t", {"gpu": 4, "mcpu": 1}), make.policy("team:b"))
     running = [_ask("small", 1), _ask("b1", 3), _ask("b2", 4)]
-    pool = make.pool("p", {"gpu": 8, "lic": 1})
-    asked = make.request("w", "team:t", {"gpu": 4, "lic": 1})
+    pool = make.pool(nodes={"n1": {"gpu": 8, "mcpu": 1}})
+    asked = make.request("w", "team:t", {"gpu": 4, "mcpu": 1})
     world = make.settled(pool, *policies, later=[*running, asked])
     kept = world.claims[W]
     _release(world, "small")

@@ -107,9 +107,10 @@ def test_firm_work_above_a_reservation_that_fell_stays() -> None:
     """INV-5: it borrows, and is firm."""
     firm = make.request("firm", "team:b", {"gpu": 4}, preemptible=False)
     world = _world([make.policy("team:t", {"gpu": 4}), BORROWER], [firm, _gpus("extra", 4)])
-    world.apply(ev.PolicySet(policy=make.policy("team:b", {"gpu": 1})), make.START)
+    for policy in (make.policy("team:b", {"gpu": 1}), make.policy("team:t", {"gpu": 7})):
+        world.apply(ev.PolicySet(policy=policy), make.START)
+    assert _evicted(_asks(world, _gpus("x", 7, "team:t"))) == {}, "4 is the most that can be freed for it"
     assert _evicted(_asks(world, _gpus("w", 4, "team:t"))) == {"extra": Because.RECLAIM}
-    assert _evicted(_asks(world, make.request("x", "team:t", {"gpu": 1}))) == {}
 
 
 # ---- which of them ---------------------------------------------------------------------------------------------------
