@@ -152,13 +152,15 @@ def test_what_is_kept_moves_when_its_node_lacks_one_key_only() -> None:
 
 
 def test_what_is_kept_for_one_in_vain_does_not_cost_another_what_is_kept_for_it() -> None:
-    """S31: the node that is being emptied for `w1` fails; the other one is still being emptied for `w2`."""
+    """S31: n1, which alone is large enough for `w1`, fails; n2 is still being emptied for `w2`."""
+    pool = make.pool(nodes={"n1": {"gpu": 3}, "n2": {"gpu": 2}})
     policies = [make.policy("team:t", priority=5), make.policy("team:g")]
-    running = [_gpus("g1", "team:g"), _gpus("g2", "team:g")]
-    world = make.settled(NODES, *policies, later=[*running, _gpus("w1", "team:t"), _gpus("w2", "team:t", at_s=1)])
-    lost = world.claims[RequestId("w1")].parts[0].node
-    failed = tuple(replace(node, state=NodeState.DOWN) if node.name == lost else node for node in NODES.nodes)
-    world.apply(ev.PoolSet(pool=replace(NODES, nodes=failed)), make.START)
+    sizes = [("g1", "team:g", 3), ("g2", "team:g", 2), ("w1", "team:t", 3), ("w2", "team:t", 2)]
+    asks = [make.request(name, subject, {"gpu": gpus}) for name, subject, gpus in sizes]
+    world = make.settled(pool, *policies, later=asks)
+    assert [claim.parts[0].node for claim in world.claims.values()] == ["n1", "n2"]
+    failed = (replace(pool.nodes[0], state=NodeState.DOWN), pool.nodes[1])
+    world.apply(ev.PoolSet(pool=replace(pool, nodes=failed)), make.START)
     made = decide(world, make.START)
     assert made.unclaims == ("w1",)
     assert list(world.claims) == ["w2"]
