@@ -31,6 +31,7 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.timeout(900)  # a minute of computing, of which others may leave it a fifth
 def test_nothing_is_lost_doubled_or_broken_whatever_goes_wrong(
     record_property: Callable[[str, object], None],
 ) -> None:

@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace, ready: Callable[[bytes], None]) -> None:
+    gc.set_threshold(_YOUNG_OBJECTS, 20, 20)  # first of all: what is loaded below stays
     try:
         from fairpool.bootstrap import oidc_settings
         from fairpool.bootstrap.settings import WrongSetting, load
@@ -135,7 +136,6 @@ def _serve(options: argparse.Namespace, ready: Callable[[bytes], None]) -> None:
 def _tune_collector() -> None:
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
 
 
 def _idle_s(settings: Settings, *, in_background: bool) -> float | None:
