@@ -13,7 +13,7 @@ Weng and others, "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get
@@ -42,22 +42,19 @@ _Look = tuple[_Devices, int]  # its devices, and the kinds for which its other k
 _Choice = tuple[int, int, Rest, int, int]
 
 
-_Option = tuple[int, int, _Devices]
-"""Where on a node a part may lie: what that spoils at least, of which device (see `_options`), its devices with it."""
-
-
 class _Alike:
     """Nodes of one look: what they are worth each, and the nodes, that with the least left first.
 
-    options: by how many thousandths a part asks for, where on such a node it may lie; the least that is spoilt first.
+    choices: of these nodes alone, where a part would go that asks for so many GPUs and so much of the other keys. They
+    are remembered until a node comes or goes.
     """
 
-    __slots__ = ("nodes", "options", "worth")
+    __slots__ = ("choices", "nodes", "worth")
 
     def __init__(self, worth: int) -> None:
         self.worth = worth
         self.nodes: list[_Standing] = []
-        self.options: dict[int, list[_Option]] = {}
+        self.choices: dict[tuple[int, Rest], _Choice | None] = {}
 
     def ends(self) -> Sequence[_Standing]:
         """The one with the least left, and the one with the most."""
@@ -104,8 +101,7 @@ class Defragmentation:
 
     def _least_spoilt(self, gpus: int, asked: Rest, own: int) -> _Choice | None:
         """own: the bit of the part's kind, which finds room on all nodes of a look or on none; 0 if it has no kind."""
-        # 1 what it spoils, 2 what the node is worth, 3 what it has left of other keys, 4 its place, 5 of which device
-        finding_room = self._typical.finding_room
+        part = (gpus, asked)
         best: _Choice | None = None
         for (free, most), looks in self._by_room.items():
             if free * WHOLE < gpus and (most < gpus or gpus >= WHOLE):
@@ -113,27 +109,26 @@ class Defragmentation:
             for (devices, kinds), alike in looks.items():
                 if own and not kinds & own:
                     continue
-                options = alike.options.get(gpus) or self._look_at_options(alike, devices, kinds, gpus)
-                if best is not None and options[0][0] > best[0]:
-                    continue
-                for rest, index in alike.ends() if own else _ends_that_fit(alike.nodes, asked):
-                    beside = finding_room(tuple([left - value for left, value in zip(rest, asked, strict=True)]))
-                    for at_least, left, remaining in options:
-                        if best is not None and at_least > best[0]:
-                            break
-                        choice = (alike.worth - self._worth(remaining, beside), alike.worth, rest, index, left)
-                        if best is None or choice < best:
-                            best = choice
+                if part not in alike.choices:
+                    nodes = alike.ends() if own else _ends_that_fit(alike.nodes, asked)
+                    alike.choices[part] = self._choose(devices, alike.worth, nodes, gpus, asked)
+                choice = alike.choices[part]
+                if choice is not None and (best is None or choice < best):
+                    best = choice
         return best
 
-    def _look_at_options(self, alike: _Alike, devices: _Devices, kinds: int, gpus: int) -> list[_Option]:
-        # With the part there fewer kinds find room or as many, so that what it leaves is worth no more than this.
-        found = [
-            (alike.worth - self._worth(remaining, kinds), left, remaining)
-            for left, remaining in _options(devices, gpus)
-        ]
-        alike.options[gpus] = sorted(found)
-        return alike.options[gpus]
+    def _choose(
+        self, devices: _Devices, worth: int, nodes: Iterable[_Standing], gpus: int, asked: Rest
+    ) -> _Choice | None:
+        # 1 what it spoils, 2 what the node is worth, 3 what it has left of other keys, 4 its place, 5 of which device
+        best: _Choice | None = None
+        for rest, index in nodes:
+            beside = self._typical.finding_room(tuple([left - value for left, value in zip(rest, asked, strict=True)]))
+            for left, remaining in _options(devices, gpus):
+                choice = (worth - self._worth(remaining, beside), worth, rest, index, left)
+                if best is None or choice < best:
+                    best = choice
+        return best
 
     def _worth(self, devices: _Devices, kinds: int) -> int:
         """How much of what is left of these devices those kinds could use, added up over them."""
@@ -189,6 +184,7 @@ class Defragmentation:
         alike = looks.get(look)
         if alike is None:
             alike = looks[look] = _Alike(self._worth(*look))
+        alike.choices.clear()
         insort(alike.nodes, standing)
         if not alike.worth:
             insort(self._worthless, standing)
@@ -196,6 +192,7 @@ class Defragmentation:
     def _leave(self, look: _Look, standing: _Standing) -> None:
         room = look[0].room
         alike = self._by_room[room][look]
+        alike.choices.clear()
         del alike.nodes[bisect_left(alike.nodes, standing)]
         if not alike.worth:
             del self._worthless[bisect_left(self._worthless, standing)]
