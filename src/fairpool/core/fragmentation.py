@@ -89,7 +89,7 @@ class Defragmentation:
     def place(self, part: Amounts) -> PartPlacement | None:
         """Where the part can lie in both books and spoils least, or None."""
         self._settle()
-        gpus, asked = get(part, GPU), tuple(get(part, key) for key in self._keys)
+        gpus, asked = get(part, GPU), tuple([get(part, key) for key in self._keys])
         if not gpus:
             for _, index in _ends_that_fit(self._worthless, asked):
                 return PartPlacement(self._nodes[index].name)
@@ -109,10 +109,12 @@ class Defragmentation:
             for (devices, kinds), alike in looks.items():
                 if own and not kinds & own:
                     continue
-                if part not in alike.choices:
+                choices = alike.choices
+                if part in choices:
+                    choice = choices[part]
+                else:
                     nodes = alike.ends() if own else _ends_that_fit(alike.nodes, asked)
-                    alike.choices[part] = self._choose(devices, alike.worth, nodes, gpus, asked)
-                choice = alike.choices[part]
+                    choice = choices[part] = self._choose(devices, alike.worth, nodes, gpus, asked)
                 if choice is not None and (best is None or choice < best):
                     best = choice
         return best
