@@ -84,8 +84,9 @@ class BestFit:
 
     def _emptying_node(self, part: Amounts, devices: int, asked: Rest) -> int | None:
         # 1 free devices: fewest that do (pack) or most (spread), 2 what the other keys leave, 3 the node's place
-        by_free = self._table(part).by_number
-        wanted = [0 if key == GPU else value for key, value in part if key == GPU or key in self._keys]
+        pairs = [(key, value) for key, value in part if key == GPU or key in self._keys]
+        by_free = self._table(tuple([key for key, _ in pairs])).by_number
+        wanted = [0 if key == GPU else value for key, value in pairs]  # of GPUs the untouched devices say enough
         for free in sorted([free for free in by_free if free >= devices], reverse=self._spread):
             index = self._first_in_order(by_free[free], wanted, asked)
             if index is not None:
@@ -116,8 +117,7 @@ class BestFit:
                 at += 1
         return None
 
-    def _table(self, part: Amounts) -> _Table:
-        keys = tuple([key for key, _ in part if key == GPU or key in self._keys])
+    def _table(self, keys: tuple[str, ...]) -> _Table:
         table = self._tables.get(keys)
         if table is None:
             table = self._tables[keys] = _Table()

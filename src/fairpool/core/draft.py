@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.eviction import Victims
-from fairpool.core.feasibility import own_obstacle, room
+from fairpool.core.feasibility import startable
 from fairpool.core.ids import SECOND, Instant, PoolId, RequestId
 from fairpool.core.plan import Cancel, Claim, Evict, Finish, Grant, Hold, Plan, Reject
 from fairpool.core.requests import Allocation, Because, Eviction, PartPlacement, Request
@@ -56,10 +56,7 @@ class Draft:
     def startable(self, request: Request, candidate: Candidate) -> Places | None:
         """Where the request could lie in that candidate at this moment, whoever else stands in line."""
         pool = self.world.books[candidate.pool]
-        policy = pool.policies[candidate.policy]
-        if own_obstacle(policy, request.demand, request.preemptible) is not None:
-            return None
-        return room(pool, policy, request.demand)
+        return startable(pool, pool.policies[candidate.policy], request.demand, request.preemptible)
 
     def grant(self, request: Request, candidate: Candidate, places: Places) -> None:
         """Start a request that has candidates."""

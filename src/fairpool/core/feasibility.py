@@ -256,6 +256,15 @@ def room(pool: PoolBooks, policy: PolicyBooks, demand: Demand) -> tuple[PartPlac
     return pool.nodes.place(demand.parts)
 
 
+def startable(
+    pool: PoolBooks, policy: PolicyBooks, demand: Demand, preemptible: bool
+) -> tuple[PartPlacement, ...] | None:
+    """Where the demand could lie at this moment, whoever else stands in line; None where anything holds it back."""
+    if own_obstacle(policy, demand, preemptible) is not None:
+        return None
+    return room(pool, policy, demand)
+
+
 def amounts_fit_after(pool: PoolBooks, policy: PolicyBooks, amounts: Amounts) -> bool:
     """Whether limit and free units would do once all evictions under way have ended; nodes are another question."""
     for key, value in amounts:

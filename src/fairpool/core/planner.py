@@ -11,7 +11,7 @@ from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import borrowers_over_capacity
-from fairpool.core.feasibility import amounts_fit_after, own_obstacle, reservation_in_use, room
+from fairpool.core.feasibility import amounts_fit_after, reservation_in_use, startable
 from fairpool.core.ids import Instant, PoolId, RequestId
 from fairpool.core.ordering import in_order, standing
 from fairpool.core.passes import PoolPass
@@ -59,9 +59,7 @@ def _start_alone(world: World, now: Instant) -> Allocation | None:
         return None
     request, candidate = waiting
     policy = pool.policies[candidate.policy]
-    if policy.policy.also or own_obstacle(policy, request.demand, request.preemptible) is not None:
-        return None
-    places = room(pool, policy, request.demand)
+    places = None if policy.policy.also else startable(pool, policy, request.demand, request.preemptible)
     if places is None:
         return None
     world.dequeue(request.id)

@@ -32,18 +32,22 @@ def _one_more(rng: Random, devices: Devices) -> tuple[Chosen, int, int] | None:
     return (devices.choose(gpus), now, after) if fits else None
 
 
+def _give_or_take_back(rng: Random, devices: Devices, given: list[tuple[Chosen, int, int]]) -> None:
+    more = _one_more(rng, devices) if rng.random() < 0.6 else None
+    if more is not None:
+        devices.shift(*more)
+        given.append(more)
+    elif given:
+        chosen, now, after = given.pop(rng.randrange(len(given)))
+        devices.shift(chosen, -now, -after)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_sets_of_devices_agree_with_a_recount(seed: int) -> None:
     rng, devices = Random(seed), Devices(TOTAL)
     given: list[tuple[Chosen, int, int]] = []
     for _ in range(60):
-        more = _one_more(rng, devices) if rng.random() < 0.6 else None
-        if more is not None:
-            devices.shift(more[0], more[1], more[2])
-            given.append(more)
-        elif given:
-            chosen, now, after = given.pop(rng.randrange(len(given)))
-            devices.shift(chosen, -now, -after)
+        _give_or_take_back(rng, devices, given)
         used = _recounted(given)
         assert devices.in_use() == used
         assert all(max(shares) <= WHOLE for shares in used.values())
@@ -66,13 +70,7 @@ def test_what_is_offered_is_what_a_look_at_every_device_finds(seed: int) -> None
     for chosen, now, after in given:
         devices.shift(chosen, now, after)
     for _ in range(40):
-        more = _one_more(rng, devices) if rng.random() < 0.6 else None
-        if more is not None:
-            devices.shift(more[0], more[1], more[2])
-            given.append(more)
-        elif given:
-            chosen, now, after = given.pop(rng.randrange(len(given)))
-            devices.shift(chosen, -now, -after)
+        _give_or_take_back(rng, devices, given)
         used = _recounted(given)
         both = {at: max(used.get(at, (0, 0))) for at in range(TOTAL)}
         later = {at: used.get(at, (0, 0))[1] for at in range(TOTAL)}
