@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pexpect
@@ -146,6 +149,30 @@ def test_a_killed_run_takes_its_whole_tree_along_and_its_lease_lapses(pooled: Ma
     running.kill()
     wait_until(lambda: not any(map(is_alive, pids)), what="the command and its child to end")
     pooled.wait_for_statuses("expired")
+
+
+DIES_ONCE_ITS_COMMAND_LIVES = """
+import os, signal, subprocess
+from fairpool.cli.running import child
+
+class Dies(subprocess.Popen):
+    def __init__(self, command, **settings):
+        super().__init__(command, **settings)
+        if command[0] == "sh":
+            print(open("inner").read(), end="", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+child.subprocess.Popen = Dies
+child.Child(["sh", "-c", "sleep 600 >&- & echo $! > inner; wait"], os.environ)
+"""
+
+
+def test_a_run_killed_as_soon_as_its_command_lives_takes_the_whole_tree_along(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "inner")
+    program = [sys.executable, "-c", DIES_ONCE_ITS_COMMAND_LIVES]
+    died = subprocess.run(program, cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=90, check=False)
+    assert died.returncode == -signal.SIGKILL
+    wait_until(lambda: not is_alive(int(died.stdout)), what="what its command has started to end")
 
 
 def test_what_a_command_leaves_in_the_background_ends_with_it(pooled: Machine) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from fairpool.sdk.orchestrators.local import Guardian
+from fairpool.sdk.orchestrators.local import Guardian, line_of_life
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
@@ -35,19 +35,20 @@ class Child:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._terminal = _terminal()
+        self._guardian = Guardian()
+        told = self._guardian.start()
         try:
             self._process = subprocess.Popen(
                 list(command),
                 env=dict(environment),
                 process_group=0,
-                preexec_fn=_before_exec(os.getpid(), self._terminal),  # noqa: PLW1509 (it only calls the system)
+                preexec_fn=_before_exec(os.getpid(), self._terminal, told),  # noqa: PLW1509 (it only calls the system)
             )
-        except FileNotFoundError:
-            raise CannotRun(f"{command[0]}: command not found", NOT_FOUND) from None
         except OSError as error:
+            self._guardian.dismiss()
+            if isinstance(error, FileNotFoundError):
+                raise CannotRun(f"{command[0]}: command not found", NOT_FOUND) from None
             raise CannotRun(f"{command[0]}: {error.strerror or error}", NOT_EXECUTABLE) from None
-        self._guardian = Guardian()
-        self._guardian.add(self.pid)
 
     @property
     def pid(self) -> int:
@@ -105,8 +106,9 @@ def _terminal() -> int | None:
     return None
 
 
-def _before_exec(parent: int, terminal: int | None) -> Callable[[], None]:
-    """What the new process does before it becomes the command."""
+def _before_exec(parent: int, terminal: int | None, guardian: int) -> Callable[[], None]:
+    """What the new process does before it becomes the command. It tells the guardian of itself: the command could end
+    us before we have done that, and what it has started would be left."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def prepare() -> None:
@@ -114,6 +116,7 @@ def _before_exec(parent: int, terminal: int | None) -> Callable[[], None]:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:  # it died in between
                 os._exit(NOT_EXECUTABLE)
+        os.write(guardian, line_of_life(os.getpid()))
         if terminal is not None:
             _set_foreground(terminal, os.getpid())
 

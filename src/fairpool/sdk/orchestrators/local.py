@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fairpool.sdk.errors import StackError
 from fairpool.sdk.orchestrators import guardian
@@ -21,6 +21,11 @@ from fairpool.sdk.orders import CONTROL_ENV, DEFAULT_GRACE_S, abort_line
 FLAVOR = "local"
 
 
+def line_of_life(pid: int) -> bytes:
+    """What tells a guardian that a process group lives."""
+    return b"+%d\n" % pid
+
+
 class Guardian:
     """The process that ends what is left behind when this one dies. Started with the first job, shared by all."""
 
@@ -28,38 +33,53 @@ class Guardian:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
+    def start(self) -> int:
+        """Have it run. Returns the file descriptor on which it hears: a group's leader may write its own line."""
+        with self._lock:
+            return self._started().fileno()
+
     def add(self, pid: int) -> None:
         """A process group lives."""
-        self._tell(f"+{pid}\n")
+        self._tell(line_of_life(pid))
 
     def remove(self, pid: int) -> None:
         """A process group has ended."""
-        self._tell(f"-{pid}\n")
+        self._tell(b"-%d\n" % pid)
 
-    def _tell(self, line: str) -> None:
-        with self._lock:
-            if self._process is None or self._process.poll() is not None:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(guardian.__file__), str(DEFAULT_GRACE_S)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                    cwd="/",
-                )
-            assert self._process.stdin is not None
-            with contextlib.suppress(OSError):
-                self._process.stdin.write(line.encode())
-                self._process.stdin.flush()
+    def _tell(self, line: bytes) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            hears = self._started()
+            hears.write(line)
+            hears.flush()
+
+    def _started(self) -> IO[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(guardian.__file__), str(DEFAULT_GRACE_S)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+            )
+        assert self._process.stdin is not None
+        return self._process.stdin
 
     def close(self) -> None:
-        """It has nothing left to do."""
+        """It has nothing left to do but to end what still lives."""
         with self._lock:
             if self._process is not None and self._process.stdin is not None:
                 with contextlib.suppress(OSError):
                     self._process.stdin.close()
                 self._process.wait()
                 self._process = None
+
+    def dismiss(self) -> None:
+        """It is to do nothing any more: what it was told of never came to live."""
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+        self.close()
 
 
 class _OfThisProcess:
