@@ -104,11 +104,13 @@ class Call:
     @property
     def source(self) -> str:
         """From where the call comes, for the history: the address, and which token."""
-        client = self._request.client
-        address = client.host if client is not None else ""
-        principal = self._request.scope["fairpool.principal"]
+        client = self.scope.get("client")
+        address = str(client[0]) if client else ""
+        principal = self.scope["fairpool.principal"]
         name = principal.token_name if principal is not None else ""  # nobody yet: an open route
-        return ", ".join(part for part in (address, f"token {name}" if name else "") if part)
+        if not name:
+            return address
+        return f"{address}, token {name}" if address else f"token {name}"
 
     @property
     def cookies(self) -> dict[str, str]:
@@ -137,7 +139,7 @@ class Call:
 
     def text(self, name: str) -> str | None:
         """A query parameter as text, or None where it is not given."""
-        return self._query.get(name)
+        return None if self._query is _NO_QUERY else self._query.get(name)
 
     def texts(self, name: str) -> list[str]:
         """All values of a query parameter that may be given several times."""

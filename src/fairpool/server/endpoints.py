@@ -59,9 +59,21 @@ def body_limit(endpoint: Endpoint, largest: int) -> int:
 
 def present(view: BaseModel, *, status: int = 200, version: int | None = None, location: str | None = None) -> Response:
     """The answer that carries `view`; `version` becomes its ETag, `location` says where it now is."""
-    headers = {}
+    headers = []
     if version is not None:
-        headers["ETag"] = f'"{version}"'
+        headers.append((b"etag", b'"%d"' % version))
     if location is not None:
-        headers["Location"] = location
-    return Response(view.model_dump_json(), status_code=status, headers=headers, media_type="application/json")
+        headers.append((b"location", location.encode("latin-1")))
+    return _Presented(view.model_dump_json().encode(), status, headers)
+
+
+class _Presented(Response):
+    """JSON with its headers as they leave: one call in two makes one, and Starlette's way costs three times as much."""
+
+    def __init__(self, body: bytes, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.body = body
+        self.status_code = status
+        self.background = None
+        headers.append((b"content-length", b"%d" % len(body)))
+        headers.append((b"content-type", b"application/json"))
+        self.raw_headers = headers

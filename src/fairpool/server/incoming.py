@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import TypeVar
 
@@ -85,14 +86,14 @@ def demand(body: RequestCreate) -> Demand | None:
         if body.profile is None:
             raise InvalidInput("missing", field="demand", possible='what one part needs, such as {"gpu": 1}')
         return None
-    part = vector("demand", body.demand)
-    return at("demand", lambda one: _equal_parts(one, body.node_count), part)
+    units = tuple(body.demand.items())
+    return at("demand", lambda given: _equal_parts(given, body.node_count), units)
 
 
 @lru_cache(maxsize=10_000)
-def _equal_parts(part: Amounts, count: int) -> Demand:
+def _equal_parts(units: tuple[tuple[str, int | Decimal], ...], count: int) -> Demand:
     """The same few demands make all the requests; equal ones that are one object are also told apart faster."""
-    return Demand.of(part, count)
+    return Demand.of(amounts.vector(dict(units)), count)
 
 
 def _part(field: str, units: Mapping[str, object]) -> Amounts:

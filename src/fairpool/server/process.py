@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
+from fairpool.server import warming
 from fairpool.server.connections import Connection
 from fairpool.server.services import Services
 
@@ -59,6 +60,7 @@ class Process(uvicorn.Server):
         self._on_ready = on_ready
         self._idle_s = idle_s
         self._idle_watch: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     def run_on(self, listening: socket.socket) -> None:
         """Serve on that socket until stopped. Leaves signals alone afterwards, so that the caller can tidy up."""
@@ -93,6 +95,7 @@ class Process(uvicorn.Server):
         await super().startup(sockets=sockets)
         if self.started:
             self._on_ready()
+            self._warming = asyncio.create_task(asyncio.to_thread(warming.warm))
         if self._idle_s is not None:
             self._idle_watch = asyncio.create_task(self._stop_when_idle(self._idle_s))
 

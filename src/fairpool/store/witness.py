@@ -18,7 +18,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -147,5 +147,6 @@ class Witness:
     def _write(self, file: int, note: Note) -> None:
         if file < 0:
             return
+        said = {"inode": note.inode, "history": note.history, "digest": note.digest}  # written at each commit
         with suppress(OSError):
-            os.pwrite(file, json.dumps(asdict(note)).ljust(_LENGTH - 1).encode("ascii") + b"\n", 0)
+            os.pwrite(file, json.dumps(said).ljust(_LENGTH - 1).encode("ascii") + b"\n", 0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import uvicorn
@@ -21,7 +22,7 @@ SLOW = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class App:
-    """Answers its path; /slow waits until it is let go."""
+    """Answers its path; /slow waits until it is let go, /parted does so between its head and its body."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -34,12 +35,40 @@ class App:
         if scope["path"] == "/slow":
             await asyncio.to_thread(self.go_on.wait, 20)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        if scope["path"] == "/parted":
+            await asyncio.to_thread(self.go_on.wait, 20)
         await send({"type": "http.response.body", "body": b"ok"})
 
 
+class Wire:
+    """A transport that notes in which pieces bytes are given to the system."""
+
+    pieces: list[bytes]
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def write(self, data: bytes) -> None:
+        self.pieces.append(data)
+        self._transport.write(data)
+
+    def writelines(self, parts: Iterable[bytes]) -> None:
+        self.write(b"".join(parts))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Noted(Connection):
+    """A connection over such a transport."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(Wire(transport))  # type: ignore[arg-type]
+
+
 @contextmanager
-def served(app: App) -> Iterator[int]:
-    config = uvicorn.Config(app, port=0, http=Connection, ws="none", lifespan="off", log_config=None, loop="uvloop")
+def served(app: App, connection: type[Connection] = Connection) -> Iterator[int]:
+    config = uvicorn.Config(app, port=0, http=connection, ws="none", lifespan="off", log_config=None, loop="uvloop")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -155,3 +184,36 @@ def test_a_call_that_takes_long_is_not_cut_off_by_the_time_for_its_head(
 def test_what_is_no_http_is_told_so_and_closed(app: App) -> None:
     with served(app) as port:
         assert told(port, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    found: list[bytes] = []
+    monkeypatch.setattr(Wire, "pieces", found, raising=False)
+    return found
+
+
+def test_an_answer_leaves_in_one_piece(app: App, pieces: list[bytes]) -> None:
+    with served(app, Noted) as port:
+        told(port, CALL + CALL.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    assert [(piece[:15], piece[-2:]) for piece in pieces] == [(b"HTTP/1.1 200 OK", b"ok")] * 2
+
+
+def test_a_head_whose_body_takes_time_is_there_before_it(app: App, pieces: list[bytes]) -> None:
+    def let_go() -> None:
+        wait_until(lambda: pieces, what="the head")
+        app.go_on.set()
+
+    with served(app, Noted) as port:
+        threading.Thread(target=let_go).start()
+        answer = told(port, b"GET /parted HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert answer.endswith(b"\r\n\r\nok")
+    assert pieces[1:] == [b"ok"]
+
+
+def test_an_answer_without_a_body_leaves_as_well(app: App) -> None:
+    with served(app) as port:
+        last = b"HEAD /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        answer = told(port, CALL.replace(b"GET", b"HEAD") + last)
+    assert answer.count(b"200 OK") == 2
+    assert answer.endswith(b"\r\n\r\n")
