@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from fairpool.core.amounts import GPU, WHOLE, Amounts, get
 from fairpool.core.node_books import UNMETERED, NodeBooks, Rest, has_room
@@ -15,6 +16,22 @@ from fairpool.core.requests import PartPlacement
 
 _Entry = tuple[tuple[int, ...], int]
 """What decides between nodes, the lower the better, and a node's place in the pool."""
+
+
+class _Wish(NamedTuple):
+    """A part that is asked for. gpus: in thousandths; devices: as many untouched ones as that takes; by_key: of each of
+    the pool's other keys; keys: those that the part names, in its order; in_order: of these, GPUs being nothing, since
+    of them the untouched devices say enough."""
+
+    gpus: int
+    devices: int
+    by_key: Rest
+    keys: tuple[str, ...]
+    in_order: tuple[int, ...]
+
+
+_MOST_WISHES = 1_000
+"""Kinds of parts that are remembered."""
 
 
 class _Table:
@@ -44,7 +61,7 @@ class _Table:
 class BestFit:
     """Places parts on the nodes of one pool. Told of every change, it takes notice of it when it is asked next."""
 
-    __slots__ = ("_changed", "_keys", "_nodes", "_rests", "_sharing", "_spread", "_tables")
+    __slots__ = ("_changed", "_keys", "_nodes", "_rests", "_sharing", "_spread", "_tables", "_wishes")
 
     def __init__(self, nodes: Sequence[NodeBooks], keys: frozenset[str], *, spread: bool) -> None:
         self._nodes = nodes
@@ -53,6 +70,7 @@ class BestFit:
         self._rests: dict[int, Rest] = {}  # of the nodes that may be used, by their place in the pool
         self._sharing = _Table()  # by what is left of a shared device, then by untouched ones
         self._tables: dict[tuple[str, ...], _Table] = {}  # by untouched devices, then by what is free of these keys
+        self._wishes: dict[Amounts, _Wish] = {}
         self._changed = {node.index for node in nodes if node.ready}
 
     def changed(self, node: NodeBooks) -> None:
@@ -64,31 +82,45 @@ class BestFit:
         """Where the part can lie in both books, or None."""
         if self._changed:
             self._settle()
-        gpus, asked = get(part, GPU), tuple([get(part, key) for key in self._keys])
-        index = self._fraction_node(gpus, asked) if 0 < gpus < WHOLE else None
+        wish = self._wishes.get(part) or self._wish(part)
+        index = self._fraction_node(wish) if 0 < wish.gpus < WHOLE else None
         if index is None:
-            index = self._emptying_node(part, -(-gpus // WHOLE), asked)
+            index = self._emptying_node(wish)
         if index is None:
             return None
         node = self._nodes[index]
-        return PartPlacement(node.name, node.devices.choose(gpus) if gpus else ())
+        return PartPlacement(node.name, node.devices.choose(wish.gpus) if wish.gpus else ())
 
-    def _fraction_node(self, gpus: int, asked: Rest) -> int | None:
+    def _wish(self, part: Amounts) -> _Wish:
+        """What is asked, in the terms of the tables. Remembered: few kinds of parts are asked for again and again."""
+        pairs = [(key, value) for key, value in part if key == GPU or key in self._keys]
+        gpus = get(part, GPU)
+        wish = _Wish(
+            gpus=gpus,
+            devices=-(-gpus // WHOLE),
+            by_key=tuple([get(part, key) for key in self._keys]),
+            keys=tuple([key for key, _ in pairs]),
+            in_order=tuple([0 if key == GPU else value for key, value in pairs]),
+        )
+        if len(self._wishes) >= _MOST_WISHES:
+            self._wishes.clear()
+        self._wishes[part] = wish
+        return wish
+
+    def _fraction_node(self, wish: _Wish) -> int | None:
         # 1 the device that is left with least, 2 the node with the fewest free devices, 3 the node's place in the pool
         by_left = self._sharing.by_number
-        for left in sorted([left for left in by_left if left >= gpus]):
-            index = self._first_with_room(by_left[left], asked)
+        for left in sorted([left for left in by_left if left >= wish.gpus]):
+            index = self._first_with_room(by_left[left], wish.by_key)
             if index is not None:
                 return index
         return None
 
-    def _emptying_node(self, part: Amounts, devices: int, asked: Rest) -> int | None:
+    def _emptying_node(self, wish: _Wish) -> int | None:
         # 1 free devices: fewest that do (pack) or most (spread), 2 what the other keys leave, 3 the node's place
-        pairs = [(key, value) for key, value in part if key == GPU or key in self._keys]
-        by_free = self._table(tuple([key for key, _ in pairs])).by_number
-        wanted = [0 if key == GPU else value for key, value in pairs]  # of GPUs the untouched devices say enough
+        by_free, devices = self._table(wish.keys).by_number, wish.devices
         for free in sorted([free for free in by_free if free >= devices], reverse=self._spread):
-            index = self._first_in_order(by_free[free], wanted, asked)
+            index = self._first_in_order(by_free[free], wish)
             if index is not None:
                 return index
         return None
@@ -100,10 +132,10 @@ class BestFit:
                 return index
         return None
 
-    def _first_in_order(self, entries: Sequence[_Entry], wanted: Sequence[int], asked: Rest) -> int | None:
+    def _first_in_order(self, entries: Sequence[_Entry], wish: _Wish) -> int | None:
         """The same where nodes stand by what is free of the wanted keys: those that lack one of them, and have as much
         of the keys before it, stand together and are passed over in one step."""
-        at, spread = 0, self._spread
+        at, spread, wanted = 0, self._spread, wish.in_order
         while at < len(entries):
             order, index = entries[at]
             for place, value in enumerate(wanted):
@@ -112,7 +144,7 @@ class BestFit:
                     at = bisect_left(entries, (beyond, -1), at + 1)
                     break
             else:
-                if has_room(self._rests[index], asked):
+                if has_room(self._rests[index], wish.by_key):
                     return index
                 at += 1
         return None
@@ -135,8 +167,9 @@ class BestFit:
             node = self._nodes[index]
             self._rests[index] = node.rest(self._keys)
             self._sharing.drop(index)
-            for left in {WHOLE - fuller for fuller in node.devices.shared.values()}:
-                self._sharing.enter(left, (node.devices.free,), index)
+            if node.devices.shared:
+                for left in {WHOLE - fuller for fuller in node.devices.shared.values()}:
+                    self._sharing.enter(left, (node.devices.free,), index)
             for keys, table in self._tables.items():
                 table.drop(index)
                 self._enter(table, keys, node)
