@@ -17,7 +17,7 @@ from fairpool.core.audit import audit
 from fairpool.core.explain import explain
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.plan import Plan
-from fairpool.core.planner import decide, plan
+from fairpool.core.planner import arrive, decide, plan
 from fairpool.core.requests import Request, Status
 from fairpool.core.shares import fits_reservation
 from fairpool.core.world import World
@@ -96,6 +96,21 @@ def test_planning_leaves_the_world_alone_and_deciding_does_what_was_planned(rng:
         planned = plan(world, now)
         assert world.snapshot() == before
         assert decide(world, now) == planned
+
+
+@settings(max_examples=thorough(60))
+@given(randoms)
+def test_an_arrival_is_decided_as_if_it_had_been_queued_first(rng: Random) -> None:
+    world = make_world(rng)
+    for number, now in enumerate(live(rng, world, steps=20)):
+        if rng.random() < 0.7:
+            settle(world, now)
+        request = make_request(rng, 90_000 + number, now)
+        other = World.restore(world.snapshot())
+        other.apply(ev.Submitted(request=request), now)
+        assert changes(arrive(world, request, now)) == changes(decide(other, now))
+        assert world.snapshot() == other.snapshot()
+        assert differences(world) == []
 
 
 @settings(max_examples=thorough(40))

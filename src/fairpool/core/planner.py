@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from fairpool.core.accounts import PolicyBooks
 from fairpool.core.books import PoolBooks
 from fairpool.core.draft import Draft, Places
+from fairpool.core.events import Submitted
 from fairpool.core.eviction import borrowers_over_capacity
 from fairpool.core.feasibility import amounts_fit_after, reservation_in_use, startable
 from fairpool.core.ids import Instant, PoolId, RequestId
@@ -41,31 +42,69 @@ def decide(world: World, now: Instant) -> Plan:
     return _Decision(world, now).run(is_time_up)
 
 
+def arrive(world: World, request: Request, now: Instant) -> Plan:
+    """What follows from a request's arrival, and the world has moved by it. The same plan as that of `decide` after
+    `World.apply`, and the same refusal (InvalidInput); but who finds room, and nobody waiting, is never queued.
+    """
+    if is_settled(world, now) and world.status_of(request.id) is None:
+        allocation = _start_in_front(world, request, now)
+        if allocation is not None:
+            return Plan(at=now, grants=(Grant(allocation=allocation),), wake_at=world.moments.next())
+    world.apply(Submitted(request=request), now)
+    return decide(world, now)
+
+
+def is_settled(world: World, now: Instant) -> bool:
+    """Whether a decision at this moment would change nothing, as far as can be said without making it."""
+    wake_at = world.moments.next()
+    return (wake_at is None or wake_at > now) and not _is_anything_to_do(world)
+
+
 def _is_anything_to_do(world: World) -> bool:
     """Whether anything has happened since the last decision that concerns somebody who waits."""
     queue = world.queue
     return bool(world.touched or queue.hopeless or queue.ungoverned or world.loose)
 
 
+def _start_in_front(world: World, request: Request, now: Instant) -> Allocation | None:
+    """Start a request that is not queued, if nobody waits where it wants to go and there is room."""
+    candidate = world.queue.place_in_front(request)
+    if candidate is None:
+        return None
+    nodes, parts = world.books[candidate.pool].nodes, request.demand.parts
+    nodes.expect(parts, 1)  # as long as it is looked for a place, it waits
+    places = _places_at_once(world, request, candidate)
+    nodes.expect(parts, -1)
+    return None if places is None else world.grant(request, candidate, places, now)
+
+
 def _start_alone(world: World, now: Instant) -> Allocation | None:
-    """A shortcut for the usual case while a pool is not full: somebody comes, nobody else waits there, and there is
-    room. It does what `_Decision` would, and orders nobody. None, and nothing is done, in all other cases."""
+    """A shortcut for the usual case while a pool is not full: somebody was queued, nobody else waits there, and there
+    is room. It does what `_Decision` would, and orders nobody. None, and nothing is done, in all other cases."""
     queue = world.queue
     if len(world.touched) != 1 or queue.hopeless or queue.ungoverned or world.loose:
         return None
-    (pool_id,) = world.touched
-    pool, waiting = world.books.get(pool_id), queue.alone_in(pool_id)
-    if pool is None or waiting is None or pool.evict_borrowers:
+    (pool,) = world.touched
+    waiting = queue.alone_in(pool)
+    if waiting is None:
         return None
     request, candidate = waiting
-    policy = pool.policies[candidate.policy]
-    places = None if policy.policy.also else startable(pool, policy, request.demand, request.preemptible)
+    places = _places_at_once(world, request, candidate)
     if places is None:
         return None
     world.dequeue(request.id)
     allocation = world.grant(request, candidate, places, now)
     world.touched.clear()
     return allocation
+
+
+def _places_at_once(world: World, request: Request, candidate: Candidate) -> Places | None:
+    """Where somebody before whom nobody stands can start; None, too, where it is not as easy as that."""
+    pool = world.books.get(candidate.pool)
+    if pool is None or pool.evict_borrowers:
+        return None
+    policy = pool.policies[candidate.policy]
+    return None if policy.policy.also else startable(pool, policy, request.demand, request.preemptible)
 
 
 class _Decision:

@@ -83,6 +83,16 @@ class Queue:
         (request,) = home.members.values()
         return request, home.key.candidates[0]
 
+    def place_in_front(self, request: Request) -> Candidate | None:
+        """Where a request that is not queued could be served, if in no other way, and nobody waits there or has an
+        eviction under way for it."""
+        if self.claimants:
+            return None
+        candidates = self._routes.find(Origin.of(request), request.demand, request.preemptible).candidates
+        if len(candidates) != 1 or candidates[0].pool in self._waiting:
+            return None
+        return candidates[0]
+
     def classes(self) -> Iterable[RequestClass]:
         """All classes."""
         return self._classes.values()

@@ -22,7 +22,7 @@ from fairpool.app.use_cases.requests import Ask, build, reckoned_wait_timeout_s,
 from fairpool.core import events as ev
 from fairpool.core.ids import Instant, RequestId, seconds
 from fairpool.core.plan import Evict, Grant, Plan
-from fairpool.core.planner import decide
+from fairpool.core.planner import arrive, decide, is_settled
 from fairpool.core.policies import Subject, SubjectKind
 from fairpool.core.requests import Demand, Request, Status
 from fairpool.sim.jobs import Job
@@ -51,6 +51,8 @@ class _Due(NamedTuple):
     at: Instant
     job: int
     attempt: int
+    lets_go: bool
+    request: RequestId
 
 
 class Replay:
@@ -120,24 +122,33 @@ class Replay:
         due = self._due
         while due and due[0].at <= now:
             self._end(heappop(due), now)
-        while self._next_job is not None and self._next_job.submitted_at <= now:
-            self._submit(self._next_job, now)
-            self._next_job = next(self._jobs, None)
         if self._overrun_at is not None and self._overrun_at <= now:
             for request in self._runtimes.over(now):
                 self._expire(request, now)
-        self._settle(now)
+        last: Request | None = None
+        while self._next_job is not None and self._next_job.submitted_at <= now:
+            if last is not None:
+                self._world.apply(ev.Submitted(request=last), now)
+            last = self._arrival(self._next_job, now)
+            self._next_job = next(self._jobs, None)
+        if last is not None:
+            self._settle(arrive(self._world, last, now), now)
+        elif self._overdue or not is_settled(self._world, now):
+            self._settle(decide(self._world, now), now)
+        else:
+            self.ledger.decisions += 1  # nobody waits for what has ended
+            self._wake_at = self._world.moments.next()
 
-    def _settle(self, now: Instant) -> None:
-        """Decide until nothing more follows at this moment."""
+    def _settle(self, plan: Plan, now: Instant) -> None:
+        """Carry out what was decided, and decide until nothing more follows at this moment."""
         while True:
-            plan = decide(self._world, now)
             self.ledger.decisions += 1
             follows = not plan.is_empty and self._carry_out(plan, now)
             if self._overdue and not follows:
                 follows = self._requeue_overdue(now)
             if not follows and (plan.wake_at is None or plan.wake_at > now):
                 break
+            plan = decide(self._world, now)
         self._wake_at = plan.wake_at
 
     def _requeue_overdue(self, now: Instant) -> bool:
@@ -148,18 +159,18 @@ class Replay:
 
     # ---- what the trace says ----------------------------------------------------------------------------------------
 
-    def _submit(self, job: Job, now: Instant) -> None:
+    def _arrival(self, job: Job, now: Instant) -> Request:
         number = self.ledger.arrive(job)
         self._attempts.append(0)
         known = len(self._shapes)
         like = self._like(job)
         # The first of its kind was given its place when it was made.
         self._queued_at.append(like.queued_at if len(self._shapes) > known else self._memory.next_arrival(now))
-        self._queue(number, job, like, now)
+        return self._attempt(number, job, like, now)
 
-    def _queue(self, number: int, job: Job, like: Request, now: Instant) -> None:
+    def _attempt(self, number: int, job: Job, like: Request, now: Instant) -> Request:
         queued_at = Instant(self._queued_at[number])
-        request = Request(
+        return Request(
             id=_request_of(number, self._attempts[number]),
             subjects=like.subjects,
             demand=like.demand,
@@ -171,7 +182,6 @@ class Replay:
             max_runtime_s=like.max_runtime_s if job.max_runtime_s is None else job.max_runtime_s,
             wait_timeout_s=reckoned_wait_timeout_s(job.wait_timeout_s, queued_at, now),
         )
-        self._world.apply(ev.Submitted(request=request), now)
 
     def _like(self, job: Job) -> Request:
         """A request made alike, as the application makes it."""
@@ -194,17 +204,11 @@ class Replay:
     def _end(self, due: _Due, now: Instant) -> None:
         if self._attempts[due.job] != due.attempt:
             return  # it was evicted before
-        request = _request_of(due.job, due.attempt)
-        if now - self.ledger.last_start[due.job] < self._left_us(due.job):
-            self._let_go(due.job, request, now)
+        if due.lets_go:
+            self._let_go(due.job, due.request, now)
             return
-        self._world.apply(ev.Ended(request=request, how=Status.RELEASED), now)
-        self._finish(due.job, request, now, Fate.DONE)
-
-    def _left_us(self, number: int) -> int:
-        """What the job had still to do when it last started."""
-        run_us = self.ledger.jobs[number].run_us
-        return run_us - self._done_us[number] if number in self._done_us else run_us
+        self._world.apply(ev.Ended(request=due.request, how=Status.RELEASED), now)
+        self._finish(due.job, due.request, now, Fate.DONE)
 
     def _expire(self, request: RequestId, now: Instant) -> None:
         """It has run for longer than it said. One that was letting go is preempted like others."""
@@ -240,10 +244,14 @@ class Replay:
 
     def _start(self, grant: Grant, now: Instant) -> None:
         held = grant.allocation
-        number = _job_of(grant.request)
+        request = held.request
+        number = _job_of(request.id)
         self.ledger.start(number, now, held.pool, held.policy)
-        self._runtimes.granted(held.request, held.granted_at)
-        heappush(self._due, _Due(Instant(now + self._left_us(number)), number, self._attempts[number]))
+        self._runtimes.granted(request, now)
+        left_us = self.ledger.jobs[number].run_us
+        if number in self._done_us:
+            left_us -= self._done_us[number]
+        heappush(self._due, _Due(Instant(now + left_us), number, self._attempts[number], False, request.id))
 
     def _evict(self, evict: Evict, now: Instant) -> bool:
         number = _job_of(evict.request)
@@ -254,7 +262,7 @@ class Replay:
         if lets_go_at <= now:
             self._let_go(number, evict.request, now)
             return True
-        heappush(self._due, _Due(lets_go_at, number, self._attempts[number]))
+        heappush(self._due, _Due(lets_go_at, number, self._attempts[number], True, evict.request))
         return False
 
     def _note_eviction(self, number: int, evict: Evict, now: Instant, until: Instant) -> None:
@@ -279,7 +287,7 @@ class Replay:
         self._done_us[number] = done_us
         ledger.stop(number, now, Fate.WAITING)
         self._attempts[number] += 1
-        self._queue(number, job, self._like(job), now)
+        self._world.apply(ev.Submitted(request=self._attempt(number, job, self._like(job), now)), now)
 
 
 class _NoIds:
