@@ -65,6 +65,18 @@ def test_every_future_takes_a_time_that_was_seen_at_its_own_pace() -> None:
     assert {low, about, high} <= possible
 
 
+def test_those_whose_ids_follow_each_other_take_times_far_apart() -> None:
+    """Of eight that began together the first ends long before the last: they are not taken to end all at once."""
+
+    def told(gpus: float) -> Estimate | Unknown:
+        together = [_ask(f"0avx10g6fm5sxrjraj{last}", 1) for last in "01234567"]
+        world = make.settled(EIGHT, make.policy(), *together, later=[_ask("w", gpus)])
+        return estimate_start(world, W, make.START, _usually(*TENS))
+
+    (_, first, _), (_, last, _) = _seconds(told(1)), _seconds(told(8))
+    assert first * 3 < last
+
+
 def test_where_all_took_the_same_nothing_is_drawn() -> None:
     now = Instant(130 * SECOND)
     told = estimate_start(_started_at_100(_ask("a")), W, now, _usually(60, 60, 60))
