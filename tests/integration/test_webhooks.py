@@ -204,6 +204,25 @@ def test_filters_let_through_what_they_name(call: Caller, receiver: Receiver, tm
         assert told(other) == [("request.granted", elsewhere), ("request.rejected", never)]
 
 
+def test_what_a_deleted_pool_leaves_behind_is_told_and_its_webhook_says_that_it_is_gone(
+    call: Caller, receiver: Receiver
+) -> None:
+    hook(call, receiver, events=["request.released", "request.rejected"], pool="gpus")
+    hook(call, receiver, name="of-all", events=["request.expired"])
+    runs, waits = submit(call, 2), submit(call, 2)
+    assert call.ok("GET", "/webhooks/hook")["warnings"] == []
+    call.ok("DELETE", "/pools/gpus?on_work=let-go")
+    call.ok("POST", f"/requests/{runs}/release")
+    wait_until(lambda: len(told(receiver)) == 2, what="what became of both to be told")
+    assert told(receiver) == [("request.rejected", waits), ("request.released", runs)]
+    [warning] = call.ok("GET", "/webhooks/hook")["warnings"]
+    assert "'gpus'" in warning
+    shown = call.ok("GET", "/webhooks")["items"]
+    assert {one["name"]: one["warnings"] for one in shown} == {"hook": [warning], "of-all": []}
+    call.ok("POST", "/pools", {"name": "gpus", "capacity": {"gpu": 1}})
+    assert call.ok("PATCH", "/webhooks/hook", {"description": "again"})["warnings"] == []
+
+
 def test_who_waits_too_long_is_told_once_and_who_does_not_is_not(call: Caller, receiver: Receiver) -> None:
     hook(call, receiver, events=["request.waiting"], waiting_longer_than_s=2)
     holder = submit(call, 2)

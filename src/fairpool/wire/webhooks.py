@@ -62,7 +62,7 @@ class DeliveryView(View):
 
 
 class WebhookView(View):
-    """A webhook as it is now, without its secret."""
+    """A webhook as it is now, without its secret. warnings: what it names and there is not any more, in words."""
 
     kind: str = "webhook"
     id: str
@@ -78,6 +78,7 @@ class WebhookView(View):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     delivery: DeliveryView | None = None
+    warnings: list[str] = Field(default_factory=list)
 
 
 class NewWebhook(WebhookView):

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from fairpool.app.errors import NoVaultKey
+from fairpool.app.errors import NotFound, NoVaultKey
 from fairpool.app.manifests.carrying_out import Refusals
 from fairpool.app.memory import Memory
 from fairpool.app.records import Kind
@@ -149,6 +149,23 @@ def test_a_webhook_whose_team_had_only_a_policy_can_be_changed_after_that_has_go
     office.do(policies.detach, policy.id)
     office.do(webhooks.update, "chat", webhooks.WebhookChange(enabled=False))
     assert not webhooks.webhook_of(office.memory.document(Kind.WEBHOOK, "chat")).enabled
+
+
+def test_a_webhook_of_a_pool_that_was_deleted_stays_as_it_is_and_can_be_changed() -> None:
+    """What the pool leaves behind is still to be told, and whoever makes it again finds its webhook there."""
+    office = Office()
+    of_pool: Data = {**HOOK, "pool": "gpus"}
+    apply(office, {"kind": "pool", "name": "gpus"}, of_pool)
+    office.do(pools.delete, "gpus")
+    assert plan(office, of_pool).pending == ()
+    apply(office, {**of_pool, "description": "told"})
+    office.do(webhooks.update, "chat", webhooks.WebhookChange(enabled=False))
+    [found] = map(webhooks.webhook_of, office.ask(hooks))
+    assert (found.pool, found.enabled) == ("gpus", False)
+    with pytest.raises(NotFound):
+        office.do(webhooks.update, "chat", webhooks.WebhookChange(pool="other"))
+    office.do(webhooks.update, "chat", webhooks.WebhookChange(pool=""))
+    assert webhooks.webhook_of(office.memory.document(Kind.WEBHOOK, "chat")).pool == ""
 
 
 def hooks(memory: Memory, now: Instant) -> list[webhooks.WebhookRecord]:

@@ -130,7 +130,7 @@ def delete(
         rename_in(tx, account, "teams", old.name, None)
     leaving.drop_policies(tx, subject)
     vaults.follow_team(tx, old.name, None)
-    webhooks.go_with(tx, "team", old.name)
+    webhooks.go_with_team(tx, old.name)
     deleted(tx, old, shown=old.spec)
     return lambda: deletion
 

@@ -167,11 +167,17 @@ def follow(tx: Transaction, field: Literal["pool", "team"], name: str, new: str)
             changed(tx, old, {**old.spec, field: new}, before={field: name}, after={field: new})
 
 
-def go_with(tx: Transaction, field: Literal["pool", "team"], name: str) -> None:
-    """Webhooks that are told only of a pool or a team go with it."""
+def go_with_team(tx: Transaction, name: str) -> None:
+    """Webhooks that are told only of a team go with it: its name may be another's later, who is none of theirs."""
     for declared in tx.memory.all(Kind.WEBHOOK):
-        if tx.memory.document(Kind.WEBHOOK, declared.id).spec.get(field) == name:
+        if tx.memory.document(Kind.WEBHOOK, declared.id).spec.get("team") == name:
             delete(tx, declared.id)
+
+
+def is_pool_missing(memory: Memory, webhook: Webhook) -> bool:
+    """Whether the pool that the webhook is told of was deleted. It stays: what ran or waited there is still to be told,
+    and a pool that is made again by that name is the same to whoever listens."""
+    return bool(webhook.pool) and memory.named(Kind.POOL, webhook.pool) is None
 
 
 def told(tx: Transaction, cursors: Iterable[WebhookCursor]) -> Callable[[], None]:
@@ -236,5 +242,7 @@ def _checked(memory: Memory, spec: Document, old: Document) -> Document:
     pool, team = str(spec.get("pool") or ""), str(spec.get("team") or "")
     if team and team != old.get("team"):
         check_team(memory, team, field="team")
-    named: Document = {"pool": memory.pool(pool).name if pool else ""}
+    if pool and pool != old.get("pool"):  # one that was deleted meanwhile may stay
+        pool = memory.pool(pool).name
+    named: Document = {"pool": pool}
     return {"enabled": True, "team": "", "waiting_longer_than_s": 0, **spec, **named}

@@ -94,7 +94,11 @@ def _events(said: list[str], waiting: int | None) -> list[str]:
 @connected
 def list_(client: Client, style: Style) -> None:
     """List webhooks, and how telling each goes."""
-    render.print_list(client.webhooks(), COLUMNS, style)
+    found = client.webhooks()
+    render.print_list(found, COLUMNS, style)
+    for hook in found:
+        for warning in hook.warnings:
+            note(f"warning: webhook {hook.name}: {warning}")
 
 
 @webhook.command("describe")
@@ -118,6 +122,7 @@ def _lines(found: WebhookView) -> list[tuple[str, object]]:
         ("Waiting", f"longer than {render.duration(longer_s)}" if longer_s else ""),
         ("Pool", found.pool),
         ("Team", found.team),
+        ("Warning", "\n".join(found.warnings)),
         ("Description", found.description),
         ("Status", going.status if going is not None else ""),
         ("Told up to", f"event {going.told_to}" if going is not None else ""),

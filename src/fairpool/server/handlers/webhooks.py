@@ -26,10 +26,14 @@ from fairpool.wire.pages import Page
 from fairpool.wire.webhooks import DeliveryView, NewWebhook, WebhookCreate, WebhookTrial, WebhookUpdate, WebhookView
 
 Cursors = Mapping[str, WebhookCursor]
+Fields = dict[str, object]
 
 
-def _fields(record: Declared[Document]) -> dict[str, object]:
+def _fields(memory: Memory, record: Declared[Document]) -> Fields:
     hook = webhook_of(record)
+    gone = (
+        f"there is no pool {hook.pool!r} any more: it is told of what is left of that one, and of a new one by its name"
+    )
     return {
         "id": record.id,
         "name": record.name,
@@ -43,11 +47,12 @@ def _fields(record: Declared[Document]) -> dict[str, object]:
         "description": str(record.note.get("description", "")),
         "created_at": moment(record.created_at),
         "updated_at": moment(record.updated_at),
+        "warnings": [gone] if webhooks.is_pool_missing(memory, hook) else [],
     }
 
 
-def _view(call: Call, record: Declared[Document], cursors: Cursors) -> WebhookView:
-    return WebhookView.model_validate({**_fields(record), "delivery": _delivery(call, record, cursors)})
+def _view(call: Call, record: Declared[Document], fields: Fields, cursors: Cursors) -> WebhookView:
+    return WebhookView.model_validate({**fields, "delivery": _delivery(call, record, cursors)})
 
 
 def _delivery(call: Call, record: Declared[Document], cursors: Cursors) -> DeliveryView:
@@ -77,9 +82,13 @@ async def _cursors(call: Call) -> Cursors:
 
 
 async def _list(call: Call) -> Response:
-    page = lookups.page_of(await asked(call, lambda memory, now: memory.all(Kind.WEBHOOK)), call)
+    def look(memory: Memory, now: Instant) -> list[tuple[Declared[Document], Fields]]:
+        records = (cast("Declared[Document]", record) for record in memory.all(Kind.WEBHOOK))
+        return [(record, _fields(memory, record)) for record in records]
+
+    page = lookups.page_of(await asked(call, look), call)
     cursors = await _cursors(call)
-    items = [_view(call, cast("Declared[Document]", record), cursors) for record in page.items]
+    items = [_view(call, record, fields, cursors) for record, fields in page.items]
     return present(Page[WebhookView](items=items, next_cursor=lookups.next_cursor(page)))
 
 
@@ -95,7 +104,7 @@ async def _create(call: Call) -> Response:
 
     def show(memory: Memory, now: Instant, record: Declared[Document]) -> NewWebhook:
         secret = "" if dry_run else sealer.open(webhook_of(record).secret)
-        return NewWebhook.model_validate({**_fields(record), "secret": secret})
+        return NewWebhook.model_validate({**_fields(memory, record), "secret": secret})
 
     secret = webhooks.new_secret()
     view = await created(
@@ -115,8 +124,12 @@ async def _found(call: Call) -> Declared[Document]:
 
 
 async def _get(call: Call) -> Response:
-    record = await _found(call)
-    return present(_view(call, record, await _cursors(call)), version=record.version)
+    def look(memory: Memory, now: Instant) -> tuple[Declared[Document], Fields]:
+        record = memory.document(Kind.WEBHOOK, call.path["ref"])
+        return record, _fields(memory, record)
+
+    record, fields = await asked(call, look)
+    return present(_view(call, record, fields, await _cursors(call)), version=record.version)
 
 
 async def _update(call: Call) -> Response:
@@ -136,7 +149,7 @@ async def _update(call: Call) -> Response:
     view = await decided(
         call,
         lambda tx: webhooks.update(tx, ref, change, version=version, dry_run=dry_run),
-        lambda memory, now, record: WebhookView.model_validate(_fields(record)),
+        lambda memory, now, record: WebhookView.model_validate(_fields(memory, record)),
     )
     return present(view, version=view.version)
 
@@ -146,7 +159,7 @@ async def _delete(call: Call) -> Response:
     view = await decided(
         call,
         lambda tx: webhooks.delete(tx, ref, version=version, dry_run=dry_run),
-        lambda memory, now, record: WebhookView.model_validate(_fields(record)),
+        lambda memory, now, record: WebhookView.model_validate(_fields(memory, record)),
     )
     return present(view)
 
@@ -157,7 +170,7 @@ async def _draw_secret(call: Call) -> Response:
     view = await decided(
         call,
         lambda tx: webhooks.draw_secret(tx, ref, secret=secret, sealer=sealer, version=version),
-        lambda memory, now, record: NewWebhook.model_validate({**_fields(record), "secret": secret}),
+        lambda memory, now, record: NewWebhook.model_validate({**_fields(memory, record), "secret": secret}),
     )
     answer = present(view, version=view.version)
     answer.headers["Cache-Control"] = "no-store"
