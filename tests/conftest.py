@@ -31,6 +31,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """What `nohup` starts ignores that its terminal is gone, and so would all that tests start; they start none where
+    others run them."""
+    runs_tests = hasattr(config, "workerinput") or config.getoption("dist", "no") == "no"
+    if runs_tests and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """At the end: what tests have counted, which they give as the property ``figure``."""
     reports = [report for found in ("passed", "failed") for report in terminalreporter.stats.get(found, [])]

@@ -28,6 +28,11 @@ print(found.pid, found.url)
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forked_servers() -> None:
+    """Not here: these are about the real start."""
+
+
 def test_eight_processes_that_start_at_once_get_one_server(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STARTER, str(tmp_path)]
     starters = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(8)]

@@ -23,6 +23,7 @@ from fairpool.wire.policies import PolicyCreate
 from fairpool.wire.pools import PoolCreate
 from fairpool.wire.requests import RequestView
 from fairpool.wire.stacks import ComponentCreate
+from tests import forking
 from tests.waiting import wait_until
 
 PROGRAM = str(Path(sys.executable).with_name("fairpool"))
@@ -53,7 +54,6 @@ class Machine:
             "XDG_CONFIG_HOME": str(folder / "config"),
             "FAIRPOOL_LEASE_S": "4",
             "TERM": "xterm",
-            "PYTHONDONTWRITEBYTECODE": "",  # commands are many and short: compiled once is enough
         }
         self._client: Client | None = None
         self._started: list[subprocess.Popen[str]] = []
@@ -61,15 +61,12 @@ class Machine:
 
     def __call__(self, *words: str, stdin: str = "", **environment: str) -> Done:
         """Run a command without a terminal."""
-        done = subprocess.run(
+        done = forking.run(
             [PROGRAM, *words],
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
+            folder=self.folder,
+            environment={**self.environment, **environment},
+            stdin=stdin,
+            timeout_s=90,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -179,10 +176,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def pooled(machine: Machine, prepared: Path) -> Machine:
-    """A machine of its own with what was prepared."""
+def stopped(machine: Machine, prepared: Path) -> Machine:
+    """A machine of its own with what was prepared, and no server at work."""
     shutil.copytree(prepared, machine.data)
     return machine
+
+
+@pytest.fixture
+def pooled(stopped: Machine) -> Machine:
+    """A machine of its own with what was prepared, and its server."""
+    assert stopped.client.pools()
+    return stopped
 
 
 @pytest.fixture(scope="module")

@@ -175,14 +175,14 @@ def test_a_data_folder_that_cannot_be_written_is_named(machine: Machine, command
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_a_damaged_database_is_said_by_every_command_and_left_byte_by_byte(
-    pooled: Machine, command: tuple[str, ...], code: int
+    stopped: Machine, command: tuple[str, ...], code: int
 ) -> None:
-    database = pooled.data / local_server.DATABASE_FILE
+    database = stopped.data / local_server.DATABASE_FILE
     damaged = database.read_bytes()[:5000]
     database.write_bytes(damaged)
-    refused(pooled(*command), code, str(database), "is damaged", "put a backup in its place")
+    refused(stopped(*command), code, str(database), "is damaged", "put a backup in its place")
     assert database.read_bytes() == damaged
-    assert not Path(pooled.file("copy.db")).exists()
+    assert not Path(stopped.file("copy.db")).exists()
 
 
 def test_a_full_disk_is_said_and_the_same_command_works_once_there_is_room(pooled: Machine) -> None:
