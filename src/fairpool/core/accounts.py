@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 
 from fairpool.core.amounts import Amounts, total
 from fairpool.core.ids import PoolId
@@ -21,6 +22,7 @@ class Account:
 
     __slots__ = (
         "_borrowed",
+        "_borrowed_on_nodes",
         "_borrowers",
         "_keys",
         "bounded",
@@ -66,6 +68,7 @@ class Account:
         self.leaving = 0  # how many of them are preempting
         self._borrowers: dict[PoolId | None, tuple[Allocation, ...]] | None = None
         self._borrowed: dict[PoolId, dict[str, int]] = {}  # the sums over `borrowers`, as far as they were asked for
+        self._borrowed_on_nodes: dict[PoolId, Mapping[str, Mapping[str, int]]] = {}  # by node
 
     @property
     def pools(self) -> tuple[PoolId, ...]:
@@ -90,6 +93,7 @@ class Account:
     def _count(self, allocation: Allocation, by: int) -> None:
         self._borrowers = None
         self._borrowed.clear()
+        self._borrowed_on_nodes.clear()
         if allocation.eviction:
             self.leaving += by
 
@@ -114,6 +118,13 @@ class Account:
         if found is None:
             held = [allocation.request.demand.total for allocation in self.borrowers(pool)]
             found = self._borrowed[pool] = dict(total(held))
+        return found
+
+    def borrowed_on_nodes(self, pool: PoolId) -> Mapping[str, Mapping[str, int]]:
+        """The same for each node of the pool."""
+        found = self._borrowed_on_nodes.get(pool)
+        if found is None:
+            found = self._borrowed_on_nodes[pool] = held_on_nodes(self.borrowers(pool))
         return found
 
     def staying(self, prefix: tuple[bool, int]) -> tuple[list[Allocation], int]:
@@ -143,6 +154,17 @@ class Account:
     def is_inside_reservation_now(self) -> bool:
         """The same of all that there is, evictions under way included."""
         return _is_inside(self.metered_now, self.reserved, self.bounded)
+
+
+def held_on_nodes(allocations: Iterable[Allocation]) -> dict[str, dict[str, int]]:
+    """What the allocations hold together on each node, by its name."""
+    held: dict[str, dict[str, int]] = {}
+    for allocation in allocations:
+        for place, part in zip(allocation.parts, allocation.request.demand.parts, strict=True):
+            on_node = held.setdefault(place.node, {})
+            for key, value in part:
+                on_node[key] = on_node.get(key, 0) + value
+    return held
 
 
 def _is_inside(metered: dict[str, int], reserved: dict[str, int], bounded: frozenset[str]) -> bool:

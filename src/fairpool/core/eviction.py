@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from fairpool.core.accounts import PolicyBooks
-from fairpool.core.amounts import total
+from fairpool.core.accounts import PolicyBooks, held_on_nodes
+from fairpool.core.amounts import Amounts, total
 from fairpool.core.books import PoolBooks, matures_at
 from fairpool.core.feasibility import amounts_fit_after
 from fairpool.core.ids import Instant, RequestId
+from fairpool.core.node_books import NodeBooks
 from fairpool.core.ordering import VictimRank, victim_rank
 from fairpool.core.pools import PoolState
 from fairpool.core.requests import Allocation, Because, PartPlacement, Request
@@ -133,40 +134,83 @@ class _Search:
         return enough
 
     def _enough_with(self, count: int) -> bool:
-        allowed = self._sums_allow(count)
+        own = self.own[:count]
+        givers = self._givers(own)
+        allowed = self._sums_allow(own, givers)
         # Where sums say all, that bound is exact unless somebody is too young or has a carve-out.
         if not allowed or (self.by_sums and self.matures_at is None and not self.pool.dedicated):
             return allowed
-        for allocation in self.own[:count]:
+        promising = self._promising_nodes(own, givers)
+        if promising is None:
+            return False
+        # What one node holds is usually enough; who lies elsewhere is then left where it is.
+        is_single = len(promising) == len(self.request.demand.parts) == 1
+        return (is_single and self._is_room_without(own, promising)) or self._is_room_without(own, None)
+
+    def _is_room_without(self, own: list[Allocation], nodes: frozenset[str] | None) -> bool:
+        """Whether there is room once that own work, and all others that it may take from, are gone. nodes: of the
+        others only those that lie there."""
+        for allocation in own:
             self._take(allocation)
         for other, borrowers in self.others:
             if self._may_take_from(other):
                 for allocation in borrowers:
-                    self._take(allocation)
+                    if nodes is None or any(place.node in nodes for place in allocation.parts):
+                        self._take(allocation)
         found = self._has_room()
         self.put_all_back()
         return found
 
-    def _sums_allow(self, count: int) -> bool:
-        """Whether everybody whom it may evict, with so much own work, holds enough: no more than a bound, since nodes,
-        carve-outs and those who are too young are left out of it."""
-        pool, policy = self.pool, self.policy
-        own = dict(total(allocation.request.demand.total for allocation in self.own[:count]))
+    def _givers(self, own: list[Allocation]) -> list[PolicyBooks]:
+        """The others that it may take from once that own work is gone."""
+        policy, gone = self.policy, dict(total(allocation.request.demand.total for allocation in own))
         reclaims = all(
-            policy.metered_after.get(key, 0) - own.get(key, 0) + value <= policy.reserved.get(key, 0)
+            policy.metered_after.get(key, 0) - gone.get(key, 0) + value <= policy.reserved.get(key, 0)
             for key, value in self.amounts
             if key in policy.bounded
         )
-        giving = [other.account.borrowed(other.pool) for other, _ in self.others if reclaims or self._outranks(other)]
+        return [other for other, _ in self.others if reclaims or self._outranks(other)]
+
+    def _sums_allow(self, own: list[Allocation], givers: list[PolicyBooks]) -> bool:
+        """Whether the own work and all borrowers of the givers hold enough: no more than a bound, since nodes,
+        carve-outs and those who are too young are left out of it."""
+        pool, policy = self.pool, self.policy
+        gone = dict(total(allocation.request.demand.total for allocation in own))
+        giving = [other.account.borrowed(other.pool) for other in givers]
         for key, value in self.amounts:
             limit = policy.limit.get(key)
-            if limit is not None and policy.used_after.get(key, 0) - own.get(key, 0) + value > limit:
+            if limit is not None and policy.used_after.get(key, 0) - gone.get(key, 0) + value > limit:
                 return False
             if key in pool.free_after:
-                free = pool.free_after[key] + own.get(key, 0)
+                free = pool.free_after[key] + gone.get(key, 0)
                 if value > free + sum([borrowed.get(key, 0) for borrowed in giving]):
                     return False
         return True
+
+    def _promising_nodes(self, own: list[Allocation], givers: list[PolicyBooks]) -> frozenset[str] | None:
+        """For each part the first node on which they hold enough: a bound, too, since devices are left out of it. None
+        where a part has no such node, which spares taking everybody out to see the same; none where there are no nodes.
+        """
+        nodes = self.pool.nodes
+        if nodes.flat:
+            return frozenset()
+        giving = [held_on_nodes(own), *[other.account.borrowed_on_nodes(other.pool) for other in givers]]
+
+        def may_take(node: NodeBooks, part: Amounts) -> bool:
+            gone = [held[node.name] for held in giving if node.name in held]
+            for key, value in part:
+                free = node.free_after.get(key)
+                if free is not None and value > free + sum([held.get(key, 0) for held in gone]):
+                    return False
+            return True
+
+        found = set[str]()
+        for part in set(self.request.demand.parts):
+            first = next((node.name for node in nodes.nodes if node.ready and may_take(node, part)), None)
+            if first is None:
+                return None
+            found.add(first)
+        return frozenset(found)
 
     def _take_others(self) -> list[Allocation]:
         """Take from the others in the order of S29 until there is room; who was taken, in that order."""
