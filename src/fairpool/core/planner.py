@@ -246,8 +246,8 @@ class _Decision:
             if places is not None:
                 self.draft.grant(request, candidate, places)
                 waiting = self._claimants_in_order(pool, [other.id for other in waiting])  # shares have changed
-            elif not pool.leaving:
-                # Everything has been let go of and it still cannot start: what is kept helps it no more.
+            elif not any(self.world.books[each].leaving for each in pool.policies[claim.policy].policy.pools):
+                # Everything has been let go of, in its policy's other pools too: what is kept helps it no more.
                 self.draft.unclaim(request)
 
     def _claimants_in_order(self, pool: PoolBooks, claimants: Iterable[RequestId]) -> list[Request]:

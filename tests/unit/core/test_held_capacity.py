@@ -136,6 +136,15 @@ def test_a_node_that_could_never_hold_the_part_is_none_of_them() -> None:
     assert _kept(world, _ask("w", {"gpu": 3, "mcpu": 2})) == {"n2": {"mcpu": 2000}}
 
 
+def test_a_thousandth_that_is_lacking_is_lacking() -> None:
+    """In order of the keys: `n2` lacks next to nothing of the first of them, `n1` half of the second."""
+    keys = {"a": 4, "b": 2, "c": 1}
+    pool = _nodes(n1=keys, n2=keys)
+    world = make.settled(pool, make.policy(), later=[_ask("x", {"b": 1, "c": 1}), _ask("y", {"a": 0.001, "c": 1})])
+    assert [held.parts[0].node for held in world.allocations.values()] == ["n1", "n2"]
+    assert _kept(world, _ask("w", {"a": 4, "b": 2})) == {"n1": {"a": 4000, "b": 1000}}
+
+
 def test_of_a_fraction_no_device_is_held_but_the_rest_is() -> None:
     world = make.settled(_nodes(n1={"gpu": 1, "mcpu": 8}), make.policy(), _ask("a", {"gpu": 1, "mcpu": 4}))
     assert _kept(world, _ask("w", {"gpu": 0.5, "mcpu": 8})) == {"n1": {"mcpu": 4000}}

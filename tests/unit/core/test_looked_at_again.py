@@ -61,6 +61,20 @@ def test_what_is_kept_no_longer_in_one_pool_makes_room_under_the_limit_in_the_ot
     assert _granted(_ends(world, "w", Status.CANCELLED)) == {"x": "b"}
 
 
+def test_what_is_kept_waits_for_what_leaves_in_the_policy_s_other_pools() -> None:
+    """S31: `w` makes room under the limit with own work in `a`; the rest of it leaves `b` for somebody else. Until then
+    nobody may take what is freed in `a`, and be evicted for `w` at once."""
+    owner = make.policy("team:o", {"cpu": 8}, pool="b")
+    own = [_ask(f"t{pool}", 2, pool=pool) for pool in "ab"]
+    reclaims = _ask("o2", 2, "team:o", pool="b")
+    later = [reclaims, _ask("w", 4, pool="a", priority=9), _ask("x", 2, pool="a")]
+    world = make.settled(A, B, WIDE, owner, *own, _ask("o1", 6, "team:o"), later=later)
+    assert sorted(world.claims) == ["o2", "w"]
+    made = _ends(world, "ta")
+    assert (made.grants, made.evictions, made.unclaims) == ((), (), ())
+    assert _granted(_ends(world, "tb")) == {"w": "a", "o2": "b"}
+
+
 # ---- one request with candidates in two pools (S26) ------------------------------------------------------------------
 
 
@@ -164,3 +178,33 @@ def test_what_is_kept_for_one_in_vain_does_not_cost_another_what_is_kept_for_it(
     made = decide(world, make.START)
     assert made.unclaims == ("w1",)
     assert list(world.claims) == ["w2"]
+
+
+def test_for_whom_room_is_made_elsewhere_nothing_is_held_any_more() -> None:
+    """S25: `w` is the first that is blocked in `b`, which it prefers; then `g` is evicted for it in `a`."""
+    preferred = replace(B, max_bypass_s=0)
+    policies = [make.policy("team:t", pool="b", priority=9), make.policy("team:t", pool="a", priority=5)]
+    others = [make.policy("team:g", pool="a"), make.policy("team:x", {"cpu": 8}, pool="b")]
+    world = make.settled(A, preferred, *policies, *others, _ask("g", 8, "team:g"), _ask("x", 8, "team:x"))
+    world.apply(ev.Submitted(request=_ask("w", 2)), make.START)
+    made = decide(world, make.START)
+    assert [(claim.request, claim.pool) for claim in made.claims] == [("w", "a")]
+    assert made.holds == ()
+
+
+def test_for_whom_room_is_made_through_another_policy_nothing_is_held_any_more() -> None:
+    """The same in one pool: through `team:a` it is blocked, and `team:b` has less important work of its own."""
+    pool = make.pool("p", {"cpu": 4}, max_bypass_s=0)
+    policies = [make.policy("team:a", priority=1), make.policy("team:b", {"cpu": 4})]
+    world = make.settled(pool, *policies, _ask("own", 4, "team:b"))
+    request = make.request("w", ("team:a", "team:b"), {"cpu": 4}, priority=9)
+    world.apply(ev.Submitted(request=request), make.START)
+    made = decide(world, make.START)
+    assert [(claim.request, claim.policy) for claim in made.claims] == [("w", "p/team:b")]
+    assert made.holds == ()
+
+
+def test_pools_of_which_nobody_prefers_one_are_served_by_their_ids() -> None:
+    """INV-9: which came first must not hang on anything else."""
+    world = make.world(A, B, make.policy(pool="a"), make.policy(pool="b"), _ask("1", pool="b"), _ask("2", pool="a"))
+    assert list(_granted(decide(world, make.START)).items()) == [("2", "a"), ("1", "b")]

@@ -249,3 +249,15 @@ def test_with_one_gpu_more_or_less_the_same_worlds_have_no_such_reason() -> None
     assert {name: explain(world, W, make.START).status for name, world in fitting.items()} == dict.fromkeys(
         fitting, Status.ALLOCATED
     )
+
+
+def test_what_only_another_window_reserves_is_not_there_now_however_little_of_it() -> None:
+    """S22: of the licences nothing is reserved at this moment, and the rest of the demand is."""
+    opens_at = Instant(3600 * SECOND)
+    night = Possible(reserved=(("gpu", 1000), ("lic", 1)), opens_at=opens_at)
+    world = make.world(make.pool("p", {"gpu": 8, "lic": 8}), make.policy("team:t", {"gpu": 1}, possible=night))
+    firm = make.request("w", "team:t", {"gpu": 1, "lic": 0.001}, preemptible=False)
+    world.apply(ev.Submitted(request=firm), make.START)
+    assert decide(world, make.START).grants == ()
+    [reason] = explain(world, W, make.START).reasons
+    assert (reason.key, reason.asked, reason.reserved, reason.opens_at) == ("lic", 1, 0, opens_at)

@@ -137,6 +137,15 @@ def test_others_give_way_by_priority_then_share_then_request_priority_then_age()
     assert set(_evicted(_asks(_world(policies, running, pool), _gpus("w", 2, "team:t")))) == {"low", "new"}
 
 
+def test_own_work_in_share_does_not_give_way_for_a_key_of_which_nothing_is_reserved() -> None:
+    """S20, S28: with a thousandth of a licence `w` would borrow as a whole, so that shares are judged without it."""
+    pool = make.pool("p", {"gpu": 4, "lic": 1})
+    world = _world([make.policy("team:t", {"gpu": 4})], [_gpus("own", 4, "team:t")], pool)
+    borrows = make.request("w", "team:t", {"gpu": 4, "lic": 0.001}, priority=9)
+    assert _evicted(_asks(world, borrows)) == {}
+    assert _evicted(_asks(world, _gpus("x", 4, "team:t", priority=9))) == {"own": Because.PRIORITY}
+
+
 def test_own_work_goes_newest_first() -> None:
     """S29."""
     running = [_gpus(name, 2, "team:t") for name in "abcd"]
