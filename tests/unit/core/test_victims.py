@@ -397,3 +397,12 @@ def test_room_for_parts_of_several_sizes_is_counted_in_devices() -> None:
                    make.pool("p", {"gpu": 5}))  # fmt: skip
     asked = make.request("w", "team:t", {"gpu": 1}, *[{"gpu": 0.6}] * 4)
     assert set(_evicted(_asks(world, asked))) == set("abcde")
+
+
+def test_room_that_one_node_has_by_amounts_but_not_on_one_device_is_made_on_another() -> None:
+    pool = make.pool("p", nodes={"n0": {"gpu": 3}, "n1": {"gpu": 3}})
+    in_share = [_gpus(f"s{at}", 0.6, "team:s") for at in range(3)]  # one on each device of n0: 1.2 GPUs are free there
+    policies = [make.policy("team:s", {"gpu": 2}), make.policy("team:t", {"gpu": 1}), make.policy("team:b")]
+    made = _asks(_world(policies, [*in_share, _gpus("b", 3)], pool), _gpus("w", 1, "team:t"))
+    assert _evicted(made) == {"b": Because.RECLAIM}
+    assert [place.node for claim in made.claims for place in claim.parts] == ["n1"]

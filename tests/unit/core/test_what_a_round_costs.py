@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairpool.core import events as ev
+from fairpool.core.books import PoolBooks
 from fairpool.core.ids import SECOND, Instant, RequestId
 from fairpool.core.lanes import Lanes, Turn
 from fairpool.core.planner import decide
+from fairpool.core.pools import Placement
 from fairpool.core.requests import Status
 from fairpool.core.world import World
 from fairpool.testing import builders as make
@@ -80,3 +82,19 @@ def test_what_concerns_nobody_who_waits_asks_for_no_look() -> None:
     assert not idle.touched
     crowd.apply(ev.Submitted(request=make.request("first", queued_at=Instant(0))), make.START)
     assert crowd.touched, "a new head may have rights that the old one has not"
+
+
+def test_where_no_node_holds_enough_no_borrower_is_taken_out_to_see_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty nodes, each with work in share on one of its two GPUs and a borrower on the other."""
+    nodes = {f"n{at:02}": {"gpu": 2} for at in range(20)}
+    shares = [make.policy("team:s", {"gpu": 20}), make.policy("team:t", {"gpu": 4}), make.policy("team:b")]
+    world = make.world(make.pool("p", nodes=nodes, placement=Placement.SPREAD), *shares)
+    for team in ("s", "b"):
+        for at in range(20):
+            world.apply(ev.Submitted(request=make.request(f"{team}{at:02}", f"team:{team}")), make.START)
+            assert decide(world, make.START).grants
+    world.apply(ev.Submitted(request=make.request("pair", "team:t", {"gpu": 2})), make.START)
+    moved: list[object] = []
+    monkeypatch.setattr(PoolBooks, "shift", lambda books, *told: moved.append(told))
+    assert decide(world, make.START).is_empty
+    assert not moved
