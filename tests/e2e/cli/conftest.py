@@ -176,6 +176,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def served(machine: Machine) -> None:
+    """Its server runs, for tests to which it does not matter who started it."""
+    assert machine.client.pools() == []
+
+
+@pytest.fixture
 def stopped(machine: Machine, prepared: Path) -> Machine:
     """A machine of its own with what was prepared, and no server at work."""
     shutil.copytree(prepared, machine.data)

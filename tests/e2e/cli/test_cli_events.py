@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import signal
 
+import pytest
+
 from tests.e2e.cli.conftest import Machine
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("served")
 
 
 def test_the_past_is_listed_with_the_newest_last_and_can_be_gone_on_from(machine: Machine) -> None:

@@ -25,7 +25,7 @@ capacity: {gpu: 8}
 
 
 @pytest.fixture
-def here(machine: Machine) -> Callable[[str, str], None]:
+def here(machine: Machine, served: None) -> Callable[[str, str], None]:
     def write(name: str, text: str) -> None:
         path = machine.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import signal
 
+import pytest
+
 from tests.e2e.cli.conftest import Machine
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("served")
 
 
 def test_who_changed_what_and_how_it_was_before(machine: Machine) -> None:

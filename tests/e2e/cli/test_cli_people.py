@@ -8,6 +8,8 @@ import pytest
 
 from tests.e2e.cli.conftest import Done, Machine
 
+pytestmark = pytest.mark.usefixtures("served")
+
 NOT_FOUND, NOT_ALLOWED, CONFLICT, USAGE = 3, 4, 5, 2
 
 

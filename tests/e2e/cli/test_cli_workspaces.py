@@ -6,8 +6,12 @@ import json
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 from tests.e2e.cli.conftest import Machine
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("served")
 
 NOT_FOUND, NOT_ALLOWED, CONFLICT, USAGE = 3, 4, 5, 2
 
