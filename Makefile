@@ -36,9 +36,10 @@ help: ## List the targets
 demo: $(READY) ## Watch two teams share a pool of GPUs, with real training
 	@$(PY) examples/demo/run.py $(ARGS)
 
-# Tests mostly wait for processes that they start: a worker for each core, up to four. Each takes whole files in their
+# Tests mostly wait for processes that they start: one worker more than cores, up to four. Each takes whole files in their
 # order, in which the long ones come first.
-SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+WORKERS := $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? cores + 1 : 4)))
+SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: $(READY) programs ## Run the tests (ARGS='-k fractions' picks some)

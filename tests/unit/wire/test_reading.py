@@ -57,9 +57,9 @@ def test_a_large_value_is_shown_by_its_beginning_as_a_small_one_is() -> None:
     for value in values:
         text = str(value)
         assert shown(value) == (text if len(text) <= 60 else text[:60] + "…")
-    began = time.perf_counter()
+    began = time.thread_time()
     assert shown([many] * 1_000_000).startswith("[[{'gpu': 0")
-    assert time.perf_counter() - began < 1.0
+    assert time.thread_time() - began < 1.0
 
 
 def test_of_many_wrong_fields_the_first_are_told_and_long_words_are_like_nothing() -> None:
