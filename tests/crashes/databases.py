@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -124,7 +125,8 @@ class PostgresDatabases:
         self._cluster = cluster
         self._free: list[str] = []
         self._template = ""
-        self._tables: list[str] = []
+        self._everything = b""
+        self._connections: dict[tuple[int, str], psycopg.Connection] = {}
 
     def new(self) -> str:
         if not self._template:
@@ -133,11 +135,12 @@ class PostgresDatabases:
         return self._cluster.new_database(f"TEMPLATE {self._template.rpartition('/')[2]}")
 
     def dump(self, url: str) -> Dump:
-        with psycopg.connect(url) as reading:
-            if not self._tables:
-                self._tables = [name for (name,) in reading.execute(_TABLES) if _is_ours(name)]
-            each = (f"SELECT '{name}', (SELECT json_agg(rows) FROM {name} rows)" for name in self._tables)
-            found = reading.execute(" UNION ALL ".join(each).encode()).fetchall()
+        reading = self._connection(url)
+        if not self._everything:
+            tables = [name for (name,) in reading.execute(_TABLES) if _is_ours(name)]
+            each = (f"SELECT '{name}', (SELECT json_agg(rows) FROM {name} rows)" for name in tables)
+            self._everything = " UNION ALL ".join(each).encode()
+        found = reading.execute(self._everything, prepare=True).fetchall()
         return {name: sorted(rows or [], key=lambda row: repr(list(row.values()))) for name, rows in found}
 
     def keep(self, url: str, dump: Dump) -> Dump:
@@ -152,29 +155,35 @@ class PostgresDatabases:
             for table, rows in kept.items()
             if rows
         ]
-        with psycopg.connect(url) as writing:
-            writing.execute("; ".join(said).encode())
+        self._connection(url).execute("; ".join(said).encode())
         return url
 
     def settle(self, url: str) -> None:
         """The server notices that its client is gone, and ends what that had begun."""
         database = url.rpartition("/")[2]
+        looking, ours = self._connection(self._cluster.superuser), self._connection(url).info.backend_pid
 
         def is_alone() -> bool:
-            with psycopg.connect(self._cluster.superuser) as looking:
-                return not looking.execute(_OTHERS, [database]).fetchall()
+            return not looking.execute(_OTHERS, [database, ours]).fetchall()
 
         wait_until(is_alone, what=f"the killed process's sessions in {database} to end")
 
     def drop(self, url: str) -> None:
         self._free.append(url)
 
+    def _connection(self, url: str) -> psycopg.Connection:
+        """This process's own to that database: it has learned what there is, and planned the dump, once."""
+        found = self._connections.get((os.getpid(), url))
+        if found is None:
+            found = self._connections[os.getpid(), url] = psycopg.connect(url, autocommit=True)
+        return found
+
     def forget(self, kept: Dump) -> None:
         """Nothing but rows in memory."""
 
 
 _TABLES: Final = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
-_OTHERS: Final = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+_OTHERS: Final = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> %s AND backend_type = 'client backend'"
 
 
 def _text(rows: list[Row]) -> str:
