@@ -65,7 +65,8 @@ class Server:
 
     def communicate(self) -> tuple[None, bytes]:
         """What it complains of until it ends."""
-        return None, self.stderr.read()
+        with self.stderr:
+            return None, self.stderr.read()
 
     def wait(self) -> None:
         """Wait until it has ended."""
