@@ -23,6 +23,8 @@ class Draft:
         self.now = now
         self.pending: set[PoolId] = set()  # pools still to be served
         self.served: set[PoolId] = set()
+        self.deferred: set[PoolId] = set()  # pools to be served once more when all others have been
+        self.put_off: set[PoolId] = set()  # pools that have already been deferred for one that was deferred
         self.stood_first: dict[PoolId, RequestId] = {}  # who kept capacity from others in a pool by waiting there
         self.finishes: list[Finish] = []
         self.rejects: list[Reject] = []
@@ -57,6 +59,13 @@ class Draft:
         """Where the request could lie in that candidate at this moment, whoever else stands in line."""
         pool = self.world.books[candidate.pool]
         return startable(pool, pool.policies[candidate.policy], request.demand, request.preemptible)
+
+    def may_start(self, request: Request, candidate: Candidate) -> bool:
+        """Whether that candidate's pool has yet to be served, and the request might start there."""
+        pool = self.world.books[candidate.pool]
+        if candidate.pool not in self.pending or (pool.claims and not pool.pool.backfill):
+            return False  # strict order: nobody passes those whom evictions are under way for
+        return self.startable(request, candidate) is not None
 
     def grant(self, request: Request, candidate: Candidate, places: Places) -> None:
         """Start a request that has candidates."""

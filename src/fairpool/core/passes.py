@@ -8,7 +8,7 @@ from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import Victims, find_victims, may_find_victims
 from fairpool.core.feasibility import amounts_fit_after, own_obstacle, reservation_in_use, room
 from fairpool.core.holding import Held
-from fairpool.core.ids import SECOND, PolicyId, PoolId
+from fairpool.core.ids import SECOND, PolicyId
 from fairpool.core.lanes import Lanes, Turn
 from fairpool.core.plan import Hold
 from fairpool.core.requests import Request
@@ -18,11 +18,10 @@ from fairpool.core.waiting import Candidate
 class PoolPass:
     """A pass in progress."""
 
-    def __init__(self, draft: Draft, pool: PoolBooks, deferred: set[PoolId]) -> None:
+    def __init__(self, draft: Draft, pool: PoolBooks) -> None:
         self.draft = draft
         self.world = draft.world
         self.pool = pool
-        self.deferred = deferred  # pools to be served once more when all others have been
         self.lanes = Lanes(pool, self.world.queue)
         self.to_hold_for: Turn | None = None  # from the next turn on
         self.held: Held | None = None
@@ -83,7 +82,7 @@ class PoolPass:
 
     def _defer(self, request: Request) -> bool:
         """Who comes behind is considered when it is known where this one starts."""
-        self.deferred.add(self.pool.pool.id)
+        self.draft.deferred.add(self.pool.pool.id)
         self.draft.stood_first[self.pool.pool.id] = request.id
         return False
 
@@ -125,20 +124,23 @@ class PoolPass:
 
     def _may_start_in_better(self, turn: Turn) -> bool:
         """Pools that a request prefers are served before (S26). One of them may yet be waiting for its pass, because
-        preferences run in a circle, or because it is to be looked at again: then that pass comes first."""
+        preferences run in a circle, or because it is to be looked at again: then that pass comes first. So it does,
+        once, where that pool was deferred for somebody who has not started elsewhere after all."""
+        here = self.pool.pool.id
         for candidate in turn.home.key.candidates:
-            if candidate == (turn.policy.policy.id, self.pool.pool.id):
+            if candidate == (turn.policy.policy.id, here):
                 return False
-            if candidate.pool in self.draft.pending and self.draft.startable(turn.request, candidate) is not None:
+            if self.draft.may_start(turn.request, candidate):
+                return True
+            is_deferred = candidate.pool in self.draft.deferred and here not in self.draft.put_off
+            if is_deferred and self.draft.startable(turn.request, candidate) is not None:
+                self.draft.put_off.add(here)
                 return True
         return False
 
     def _may_start_elsewhere(self, turn: Turn) -> bool:
         """Free room in any candidate comes before evicting anyone (S26): let the other pools have their pass first."""
-        return any(
-            candidate.pool in self.draft.pending and self.draft.startable(turn.request, candidate) is not None
-            for candidate in turn.home.key.candidates
-        )
+        return any(self.draft.may_start(turn.request, candidate) for candidate in turn.home.key.candidates)
 
     def _room_beside_held(self, turn: Turn) -> Places | None:
         assert self.held is not None
@@ -171,15 +173,26 @@ class PoolPass:
     def _await_what_leaves(self, turn: Turn) -> None:
         """Room that others' evictions are making, beyond what is kept for them, goes by the order of this pass: nobody
         behind may start on it and be evicted for this request a moment later."""
-        request, policy = turn.request, turn.policy
-        if not self.pool.leaving or not amounts_fit_after(self.pool, policy, request.demand.total):
+        if not self.pool.leaving:
             return
-        if reservation_in_use(policy, request.demand.total, request.preemptible) is not None:
-            return
-        places = self.pool.nodes.place_after(request.demand.parts)
+        if self.held is not None:
+            self.held.lift()
+            self.held.lay_free_only()  # where work lies that will end by itself nothing is being made
+        places = self._place_in_what_leaves(turn)
         if places is not None:
-            self.pool.shift(policy.policy.id, request, places, 0, 1)
+            self.pool.shift(turn.policy.policy.id, turn.request, places, 0, 1)
             self.awaiting.append((turn, places))
+        if self.held is not None:
+            self.held.lift()
+            self.held.lay()
+
+    def _place_in_what_leaves(self, turn: Turn) -> Places | None:
+        request, policy = turn.request, turn.policy
+        if not amounts_fit_after(self.pool, policy, request.demand.total):
+            return None
+        if reservation_in_use(policy, request.demand.total, request.preemptible) is not None:
+            return None
+        return self.pool.nodes.place_after(request.demand.parts)
 
     def _block(self, turn: Turn) -> bool:
         """The request waits for room. The first to do so may hold capacity (S25), or in strict order ends the pass."""

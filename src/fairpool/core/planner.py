@@ -207,14 +207,13 @@ class _Decision:
     def _serve_pools(self) -> None:
         draft = self.draft
         draft.pending = set(self.world.touched)
-        deferred: set[PoolId] = set()
-        while draft.pending or deferred:
+        while draft.pending or draft.deferred:
             if not draft.pending:
-                draft.pending, deferred = deferred, set()
+                draft.pending, draft.deferred = draft.deferred, set()
             pool = self._next_pool()
             draft.pending.discard(pool)
             self._serve_claimants(self.world.books[pool])
-            PoolPass(draft, self.world.books[pool], deferred).run()
+            PoolPass(draft, self.world.books[pool]).run()
             draft.served.add(pool)
 
     def _next_pool(self) -> PoolId:
