@@ -67,6 +67,10 @@ class Draft:
             return False  # strict order: nobody passes those whom evictions are under way for
         return self.startable(request, candidate) is not None
 
+    def is_room_being_made(self, policy: PolicyBooks) -> bool:
+        """Whether anything is being let go of in the policy's pools: what leaves one of them counts in all of them."""
+        return any(self.world.books[pool].leaving for pool in policy.policy.pools)
+
     def grant(self, request: Request, candidate: Candidate, places: Places) -> None:
         """Start a request that has candidates."""
         candidates = self.candidates(request)

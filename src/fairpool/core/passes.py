@@ -172,8 +172,9 @@ class PoolPass:
 
     def _await_what_leaves(self, turn: Turn) -> None:
         """Room that others' evictions are making, beyond what is kept for them, goes by the order of this pass: nobody
-        behind may start on it and be evicted for this request a moment later."""
-        if not self.pool.leaving:
+        behind may start on it and be evicted for this request a moment later. What leaves may be the policy's own, in
+        another of its pools: then it is its limit or reservation that has to wait."""
+        if not self.draft.is_room_being_made(turn.policy):
             return
         if self.held is not None:
             self.held.lift()

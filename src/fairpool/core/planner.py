@@ -245,7 +245,7 @@ class _Decision:
             if places is not None:
                 self.draft.grant(request, candidate, places)
                 waiting = self._claimants_in_order(pool, [other.id for other in waiting])  # shares have changed
-            elif not any(self.world.books[each].leaving for each in pool.policies[claim.policy].policy.pools):
+            elif not self.draft.is_room_being_made(pool.policies[claim.policy]):
                 # Everything has been let go of, in its policy's other pools too: what is kept helps it no more.
                 self.draft.unclaim(request)
 
