@@ -8,7 +8,7 @@ from fairpool.core.draft import Draft, Places
 from fairpool.core.eviction import Victims, find_victims, may_find_victims
 from fairpool.core.feasibility import amounts_fit_after, own_obstacle, reservation_in_use, room
 from fairpool.core.holding import Held
-from fairpool.core.ids import SECOND, PolicyId
+from fairpool.core.ids import SECOND, Instant, PolicyId
 from fairpool.core.lanes import Lanes, Turn
 from fairpool.core.plan import Hold
 from fairpool.core.requests import Request
@@ -201,11 +201,15 @@ class PoolPass:
             return True
         self.somebody_blocked = True
         request, pool = turn.request, self.pool.pool
-        waited = self.draft.now - request.queued_at >= pool.max_bypass_s * SECOND
+        holds_from = Instant(request.queued_at + pool.max_bypass_s * SECOND)
+        waited = self.draft.now >= holds_from
         if waited or not pool.backfill:
             self._hold_for(request)
         if pool.backfill and waited:
             self.to_hold_for = turn
+        elif pool.backfill and any(books.leaving for books in self.world.books.values()):
+            # What it will hold then, somebody else may be waiting for, who has to look for room elsewhere.
+            self.world.moments.add_alarm(holds_from, pool.id)
         return pool.backfill
 
     def _begin_to_hold(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
@@ -154,13 +155,14 @@ def test_the_journal_plays_undoings_backwards_and_forgets_what_nobody_asked_for(
 
 
 def test_a_restored_world_has_the_same_snapshot_and_decides_the_same() -> None:
-    """INV-9; S34: what a store keeps is enough to go on exactly as before."""
+    """INV-9; S34: what a store keeps is enough to go on exactly as before. Only when to look again may differ: moments
+    that turned out to matter to nobody are not kept."""
     world = _busy()
     again = World.restore(world.snapshot())
     assert again.snapshot() == world.snapshot()
     for at_s in (0, 20, 60, 95, 1000):
         now = Instant(at_s * SECOND)
-        assert plan(again, now) == plan(world, now)
+        assert replace(plan(again, now), wake_at=None) == replace(plan(world, now), wake_at=None)
 
 
 def test_a_copy_is_independent() -> None:
