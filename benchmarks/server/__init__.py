@@ -12,11 +12,11 @@ def run() -> Iterator[Figure]:
     """All figures of the server."""
     found: Measured = measured()
     yield at_most("a request that can start: call to grant, median", found.grant_ms, "ms", 20, (1.5, 4))
-    yield Figure(name="… 99th percentile", value=found.grant_p99_ms, unit="ms", recorded=(2.5, 8))
+    yield Figure(name="… 99th percentile", value=found.grant_p99_ms, unit="ms", recorded=(2.5, 20))
     yield Figure(
         name="release to the waiting client's knowing, median", value=found.wake_ms, unit="ms", recorded=(3, 9)
     )
     yield at_most("… worst", found.wake_worst_ms, "ms", 50, (4, 30))
     several = f"{CLIENTS} client processes"
-    yield at_least(f"single submissions, {several}", found.single_per_s, "per s", 1_000, (1_100, 1_500))
+    yield at_least(f"single submissions, {several}", found.single_per_s, "per s", 1_000, (900, 1_500))
     yield at_least(f"… in bulk, {BULK} a call, {several}", found.bulk_per_s, "per s", 5_000, (6_000, 8_500))
