@@ -131,10 +131,8 @@ class PoolBooks:
         if allocation.policy not in self.policies:
             self.retire(allocation.policy, None)
         request, leaving = allocation.request, allocation.eviction is not None
-        policy, after = self.policies[allocation.policy], 0 if leaving else 1
-        self.shift_room(request.demand, allocation.parts, 1, after)
-        policy.shift(request.demand.total, request.preemptible, 1, after)
-        policy.add(allocation)
+        self.shift(allocation.policy, request, allocation.parts, 1, 0 if leaving else 1)
+        self.policies[allocation.policy].add(allocation)
         self.nodes.expect(request.demand.parts, 1)
         self.allocations[request.id] = allocation
         self.leaving += leaving
@@ -145,10 +143,8 @@ class PoolBooks:
         """Count an allocation no more."""
         assert allocation.policy is not None
         request, leaving = allocation.request, allocation.eviction is not None
-        policy, after = self.policies[allocation.policy], 0 if leaving else -1
-        self.shift_room(request.demand, allocation.parts, -1, after)
-        policy.shift(request.demand.total, request.preemptible, -1, after)
-        policy.remove(allocation)
+        self.shift(allocation.policy, request, allocation.parts, -1, 0 if leaving else -1)
+        self.policies[allocation.policy].remove(allocation)
         self.nodes.expect(request.demand.parts, -1)
         del self.allocations[request.id]
         self.leaving -= leaving

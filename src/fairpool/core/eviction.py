@@ -135,8 +135,9 @@ class _Search:
 
     def _enough_with(self, count: int) -> bool:
         own = self.own[:count]
-        givers = self._givers(own)
-        allowed = self._sums_allow(own, givers)
+        gone = dict(total(allocation.request.demand.total for allocation in own))
+        givers = self._givers(gone)
+        allowed = self._sums_allow(gone, givers)
         # Where sums say all, that bound is exact unless somebody is too young or has a carve-out.
         if not allowed or (self.by_sums and self.matures_at is None and not self.pool.dedicated):
             return allowed
@@ -161,9 +162,9 @@ class _Search:
         self.put_all_back()
         return found
 
-    def _givers(self, own: list[Allocation]) -> list[PolicyBooks]:
-        """The others that it may take from once that own work is gone."""
-        policy, gone = self.policy, dict(total(allocation.request.demand.total for allocation in own))
+    def _givers(self, gone: dict[str, int]) -> list[PolicyBooks]:
+        """The others that it may take from once so much of its own is gone."""
+        policy = self.policy
         reclaims = all(
             policy.metered_after.get(key, 0) - gone.get(key, 0) + value <= policy.reserved.get(key, 0)
             for key, value in self.amounts
@@ -171,11 +172,10 @@ class _Search:
         )
         return [other for other, _ in self.others if reclaims or self._outranks(other)]
 
-    def _sums_allow(self, own: list[Allocation], givers: list[PolicyBooks]) -> bool:
-        """Whether the own work and all borrowers of the givers hold enough: no more than a bound, since nodes,
+    def _sums_allow(self, gone: dict[str, int], givers: list[PolicyBooks]) -> bool:
+        """Whether so much of its own and all borrowers of the givers hold enough: no more than a bound, since nodes,
         carve-outs and those who are too young are left out of it."""
         pool, policy = self.pool, self.policy
-        gone = dict(total(allocation.request.demand.total for allocation in own))
         giving = [other.account.borrowed(other.pool) for other in givers]
         for key, value in self.amounts:
             limit = policy.limit.get(key)
